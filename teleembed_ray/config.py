@@ -1,0 +1,283 @@
+"""The configuration of one run: YAML holds values, pydantic holds rules.
+
+A section is named after the stage it steers. An absent optional section is off. `--config FILE` and `--set key=value`
+are the only two ways in; secrets come from the environment and never stand in a file. Every value is checked here,
+before any work.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from teleembed_ray.errors import ConfigError
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+# `macro` names the mean over the corpora in the scores table.
+RESERVED_CORPORA = frozenset({"macro"})
+
+Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class Section(BaseModel):
+    """A frozen part of the configuration that refuses unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DemoConfig(Section):
+    """The demo corpus, written before the run where it is absent."""
+
+    folder: str
+    num_documents: int = Field(default=4, ge=1, le=1_000_000)
+    seed: int = 7
+
+
+class CorpusConfig(Section):
+    """A folder of documents: a local path or an fsspec URL such as s3://bucket/prefix."""
+
+    path: str
+    separators: Literal["prose", "code"] = "prose"
+    include: tuple[str, ...] = ("**/*",)
+    exclude: tuple[str, ...] = ()
+
+
+class IngestConfig(Section):
+    """documents -> text."""
+
+    max_reject_fraction: Fraction = 0.2
+
+
+class ChunkConfig(Section):
+    """text -> chunks; sizes and overlap count cl100k_base tokens (TeleEmbedBench, Section III-B)."""
+
+    sizes: tuple[Annotated[int, Field(ge=16, le=32_768)], ...] = (512, 1024, 2048)
+    overlap: int = Field(default=50, ge=0)
+    min_fraction: float = Field(default=0.5, ge=0.0, le=1.0)
+    max_fraction: float = Field(default=1.5, ge=1.0, le=10.0)
+
+    @model_validator(mode="after")
+    def _overlap_is_below_every_size(self) -> "ChunkConfig":
+        if not self.sizes:
+            raise ValueError("sizes: name at least one chunk size")
+        if len(set(self.sizes)) != len(self.sizes):
+            raise ValueError("sizes: each chunk size stands once")
+        if self.overlap >= min(self.sizes):
+            raise ValueError(f"overlap: {self.overlap} must be below the smallest of sizes, {min(self.sizes)}")
+        return self
+
+
+class LlmConfig(Section):
+    """One language model and how it is run; the numerics (dtype, threads, batch_size) are part of the fingerprint."""
+
+    model: str
+    engine: Literal["transformers"] = "transformers"
+    revision: str | None = None
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    max_model_len: int = Field(default=4096, ge=256)
+    max_tokens: int = Field(default=64, ge=1)
+    temperature: float = Field(default=0.0, ge=0.0, le=2.0)
+    threads: int = Field(default=2, ge=1)
+
+
+class ValidatorConfig(LlmConfig):
+    """The second model: `json` asks for the four verdicts as an object, `few_shot` reads a base model's log-odds."""
+
+    style: Literal["json", "few_shot"] = "json"
+
+
+class PairsConfig(Section):
+    """chunks -> validated question-chunk pairs (TeleEmbedBench, Section III-C)."""
+
+    per_cell: int = Field(default=1000, ge=1)
+    batch_size: int = Field(default=16, ge=1, le=1024)
+    generator: LlmConfig
+    validator: ValidatorConfig
+
+    @model_validator(mode="after")
+    def _two_models(self) -> "PairsConfig":
+        if self.generator.model == self.validator.model:
+            raise ValueError(
+                "validator.model: must differ from generator.model, so that no model judges its own questions"
+            )
+        return self
+
+
+class EmbedConfig(Section):
+    """chunks and questions -> vectors, for every model card named."""
+
+    models: tuple[str, ...]
+    batch_tokens: int = Field(default=8192, ge=256)
+    threads: int = Field(default=2, ge=1)
+
+    @model_validator(mode="after")
+    def _models_stand_once(self) -> "EmbedConfig":
+        if not self.models:
+            raise ValueError("models: name at least one model card")
+        if len(set(self.models)) != len(self.models):
+            raise ValueError("models: each model stands once")
+        return self
+
+
+class IndexConfig(Section):
+    """vectors -> FAISS shards (flat inner product)."""
+
+    shard_rows: int = Field(default=100_000, ge=1, le=1_000_000)
+
+
+class RetrieveConfig(Section):
+    """shards and questions -> rankings; A searches the question's own corpus, C all corpora."""
+
+    depth: int = Field(default=100, ge=1, le=1000)
+    strategies: tuple[Literal["A", "C"], ...] = ("A", "C")
+
+    @field_validator("strategies")
+    @classmethod
+    def _a_is_there(cls, strategies: tuple[str, ...]) -> tuple[str, ...]:
+        if "A" not in strategies:
+            raise ValueError("A must be among the strategies: B is its mean, and C is read against it")
+        return tuple(sorted(set(strategies)))
+
+
+class EvaluateConfig(Section):
+    """rankings -> scores with intervals."""
+
+    confidence: float = Field(default=0.95, gt=0.5, lt=1.0)
+    num_resamples: int = Field(default=2000, ge=100, le=100_000)
+
+
+class ReportConfig(Section):
+    """scores -> page and tables."""
+
+    folder: str
+    num_examples: int = Field(default=3, ge=0, le=50)
+
+
+class ActorConfig(Section):
+    """How many actors run a model and what Ray reserves for each."""
+
+    num_actors: int = Field(default=1, ge=1)
+    num_cpus: float = Field(default=0.5, gt=0.0)
+    num_gpus: float = Field(default=0.0, ge=0.0)
+
+
+class ResourcesConfig(Section):
+    """What the run may use. It never changes a result, so it is no part of a fingerprint."""
+
+    num_cpus: int | None = Field(default=None, ge=1)
+    object_store_bytes: int = Field(default=1 << 30, ge=100 << 20)
+    embed: ActorConfig = ActorConfig()
+    generator: ActorConfig = ActorConfig()
+    validator: ActorConfig = ActorConfig()
+
+
+class RunConfig(Section):
+    """One run: what is read, what is computed and where it lands."""
+
+    lake: str
+    seed: int = 7
+    demo: DemoConfig | None = None
+    corpora: dict[str, CorpusConfig]
+    ingest: IngestConfig = IngestConfig()
+    chunk: ChunkConfig = ChunkConfig()
+    pairs: PairsConfig
+    embed: EmbedConfig
+    index: IndexConfig = IndexConfig()
+    retrieve: RetrieveConfig = RetrieveConfig()
+    evaluate: EvaluateConfig = EvaluateConfig()
+    report: ReportConfig
+    resources: ResourcesConfig = ResourcesConfig()
+
+    @field_validator("corpora")
+    @classmethod
+    def _corpora_have_plain_names(cls, corpora: dict[str, CorpusConfig]) -> dict[str, CorpusConfig]:
+        if not corpora:
+            raise ValueError("name at least one corpus")
+        for name in corpora:
+            if not NAME.fullmatch(name) or name in RESERVED_CORPORA:
+                raise ValueError(f"{name!r} is no corpus name: use letters, digits, '.', '_' and '-', and not 'macro'")
+        return corpora
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """SafeLoader that refuses a key which stands twice, where YAML would silently keep the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, str) and key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} stands twice", key_node.start_mark
+                )
+            if isinstance(key, str):
+                seen.add(key)
+        return super().construct_mapping(node, deep=deep)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Return the mapping in a YAML file; raises ConfigError with the file, the line and what is wrong."""
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    try:
+        values = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"{path}: is not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: must hold keys and values, and holds {type(values).__name__}")
+    return values
+
+
+def _set(values: dict[str, Any], assignment: str) -> None:
+    """Apply one `--set a.b=value`; the value is YAML, so `[512, 1024]` and `true` mean what they look like."""
+    key, equals, text = assignment.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set {assignment}: must have the form key=value, for example --set chunk.overlap=25")
+    try:
+        value = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"--set {assignment}: the value is not valid YAML: {' '.join(str(error).split())}") from None
+    *sections, last = key.strip().split(".")
+    for section in sections:
+        inner = values.setdefault(section, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"--set {assignment}: {section} is a value, not a section")
+        values = inner
+    values[last] = value
+
+
+def problems(error: ValidationError, source: str) -> str:
+    """Return one line that names file, key, value and rule for each thing that is wrong."""
+    lines = []
+    for item in error.errors():
+        key = ".".join(str(part) for part in item["loc"]) or "(whole file)"
+        if item["type"] == "extra_forbidden":
+            lines.append(f"{source}: {key}: unknown key")
+        elif item["type"] == "missing":
+            lines.append(f"{source}: {key}: is required and missing")
+        else:
+            rule = item["msg"].removeprefix("Value error, ")
+            shown = "" if isinstance(item["input"], (dict, BaseModel)) else f"{item['input']!r}: "
+            lines.append(f"{source}: {key}: {shown}{rule}")
+    return "; ".join(lines)
+
+
+def load_config(path: str | Path, assignments: Sequence[str] = ()) -> RunConfig:
+    """Return the checked configuration of a YAML file with `--set` assignments applied; raises ConfigError."""
+    path = Path(path)
+    values = read_yaml(path)
+    for assignment in assignments:
+        _set(values, assignment)
+    try:
+        # JSON mode: strict about types (true is no number, "512" is no integer), while a list may fill a tuple.
+        return RunConfig.model_validate_json(json.dumps(values, default=str), strict=True)
+    except ValidationError as error:
+        raise ConfigError(problems(error, str(path))) from None

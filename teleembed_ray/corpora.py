@@ -1,0 +1,115 @@
+"""What is in a corpus folder: paths, sizes and content digests, with no document read twice for it."""
+
+import hashlib
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+from typing import Any
+
+import fsspec
+
+from teleembed_ray import ids
+from teleembed_ray.config import CorpusConfig
+from teleembed_ray.errors import ConfigError
+from teleembed_ray.lake import Lake
+
+BLOCK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file of a corpus: its path below the corpus folder, its bytes and a digest of its content."""
+
+    path: str
+    num_bytes: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The files of one corpus in path order, and one fingerprint over all of them."""
+
+    corpus: str
+    root: str
+    files: tuple[SourceFile, ...]
+    fingerprint: str
+
+
+def matches(path: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a relative path matches one of the globs; `**/` also matches no folder at all."""
+    for pattern in patterns:
+        if fnmatchcase(path, pattern) or (pattern.startswith("**/") and fnmatchcase(path, pattern.removeprefix("**/"))):
+            return True
+    return False
+
+
+def _is_hidden(path: str) -> bool:
+    return any(piece.startswith((".", "~$")) for piece in PurePosixPath(path).parts)
+
+
+def _find(source: str, corpus: str, config: CorpusConfig) -> tuple[Any, str, dict[str, dict[str, Any]]]:
+    """Return the file system, the root and the details of each file that the globs select."""
+    where = f"{source}: corpora.{corpus}.path: {config.path!r}"
+    try:
+        fs, root = fsspec.core.url_to_fs(config.path)
+        if not fs.isdir(root):
+            raise ConfigError(f"{where}: there is no such folder")
+        found = fs.find(root, detail=True)
+    except (ImportError, ValueError, OSError) as error:
+        raise ConfigError(f"{where}: cannot be listed: {error}") from None
+    prefix = root.rstrip("/") + "/"
+    relative = {str(name).removeprefix(prefix): detail for name, detail in found.items()}
+    selected = {
+        path: detail
+        for path, detail in relative.items()
+        if not _is_hidden(path) and matches(path, config.include) and not matches(path, config.exclude)
+    }
+    if not selected:
+        raise ConfigError(
+            f"{where}: no file there is selected by include {list(config.include)} and exclude {list(config.exclude)}"
+        )
+    return fs, root, selected
+
+
+def _content_digest(fs: Any, path: str) -> str:
+    hasher = hashlib.blake2b(digest_size=ids.ID_BYTES)
+    try:
+        with fs.open(path, "rb") as file:
+            while block := file.read(BLOCK_BYTES):
+                hasher.update(block)
+    except OSError as error:
+        # Reading it again in the ingest stage makes it a reject with its reason; here it only must not stop the listing.
+        return f"unreadable: {type(error).__name__}"
+    return hasher.hexdigest()
+
+
+def list_corpus(source: str, corpus: str, config: CorpusConfig, lake: Lake, remember: bool) -> Listing:
+    """Return the listing of one corpus; raises ConfigError, with the file that `source` names, for a bad folder.
+
+    Digests are kept in the lake by (path, size, time of change) where `remember` is set, so that a second run of an
+    unchanged folder reads no file. An object store's own ETag serves in place of a digest.
+    """
+    fs, root, found = _find(source, corpus, config)
+    cache_path = f"_listings/{corpus}.json"
+    known: dict[str, str] = json.loads(lake.read_bytes(cache_path)) if lake.exists(cache_path) else {}
+    prefix = root.rstrip("/")
+
+    def digest(path: str) -> tuple[str, str]:
+        detail = found[path]
+        stamp = f"{path}|{detail['size']}|{detail.get('ETag') or detail.get('mtime')}"
+        if "ETag" in detail:
+            return stamp, str(detail["ETag"])
+        return stamp, known.get(stamp) or _content_digest(fs, f"{prefix}/{path}")
+
+    paths = sorted(found)
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        digests = list(pool.map(digest, paths))
+    if remember:
+        lake.write_bytes(cache_path, json.dumps(dict(digests)).encode())
+    files = tuple(
+        SourceFile(path, int(found[path]["size"]), value) for path, (_, value) in zip(paths, digests, strict=True)
+    )
+    fingerprint = ids.digest("listing", *(part for file in files for part in (file.path, file.digest)))
+    return Listing(corpus, prefix, files, fingerprint)

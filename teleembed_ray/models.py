@@ -1,0 +1,135 @@
+"""Where models come from: a local folder, weights that a Python package carries, or a model hub.
+
+./models/my-encoder, /models/my-encoder    a folder
+embedded:SmolLM2-135M-Instruct             weights of an installed package, for the demo and for tests
+Qwen/Qwen3-Embedding-0.6B                  a hub id
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from huggingface_hub import try_to_load_from_cache
+
+from teleembed_ray.config import RunConfig
+from teleembed_ray.demo.models import EMBEDDED, embedded_available, embedded_model, embedded_revision
+from teleembed_ray.embedding.card import ModelCard, load_card
+from teleembed_ray.embedding.revision import folder_revision
+from teleembed_ray.errors import ConfigError
+
+EMBEDDED_PREFIX = "embedded:"
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """A model as the configuration names it, and the revision that goes into fingerprints and manifests."""
+
+    name: str
+    revision: str | None
+
+    def locate(self) -> str:
+        """Return the folder to load from, unpacking embedded weights on first use, or the hub id."""
+        if self.name.startswith(EMBEDDED_PREFIX):
+            return str(embedded_model(self.name.removeprefix(EMBEDDED_PREFIX)))
+        return str(Path(self.name).expanduser()) if is_folder(self.name) else self.name
+
+
+@dataclass(frozen=True)
+class EncoderSource:
+    """An embedding model: its card, and where its weights come from."""
+
+    card: ModelCard
+    source: ModelSource
+
+    @property
+    def revision(self) -> str | None:
+        """Revision of the weights."""
+        return self.source.revision
+
+    def locate(self) -> str:
+        """Return the folder to load from, or the hub id."""
+        return self.source.locate()
+
+
+def is_folder(name: str) -> bool:
+    """Whether a model name is meant as a path; a hub id is `model` or `owner/model`."""
+    return name.startswith(("/", "./", "../", "~")) or Path(name).is_dir()
+
+
+def resolve(key: str, name: str, revision: str | None) -> ModelSource:
+    """Return the source of a model or raise ConfigError that names the configuration key and the way out."""
+    if name.startswith(EMBEDDED_PREFIX):
+        weights = name.removeprefix(EMBEDDED_PREFIX)
+        if weights not in EMBEDDED:
+            raise ConfigError(f"{key}: {name!r}: there are no such embedded weights; there are {', '.join(EMBEDDED)}")
+        if not embedded_available(weights):
+            raise ConfigError(f"{key}: {name!r}: the package with these weights is not installed: `make demo` does it")
+        return ModelSource(name, embedded_revision(weights))
+    if is_folder(name):
+        folder = Path(name).expanduser()
+        if not (folder / "config.json").is_file():
+            raise ConfigError(f"{key}: {name!r}: is no model folder: it has no config.json")
+        return ModelSource(str(folder.resolve()), folder_revision(folder))
+    if not isinstance(try_to_load_from_cache(name, "config.json", revision=revision), str):
+        _ask_hub(key, name, revision)
+    return ModelSource(name, revision)
+
+
+def _ask_hub(key: str, name: str, revision: str | None) -> None:
+    """Raise ConfigError where a hub does not know a model, before a cluster is started for it."""
+    from huggingface_hub import model_info
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
+
+    try:
+        model_info(name, revision=revision, timeout=10)
+    except (RepositoryNotFoundError, RevisionNotFoundError, HFValidationError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"{key}: {name!r}: is no folder here, and the model hub refuses it: {reason}") from None
+    except OSError as error:
+        raise ConfigError(
+            f"{key}: {name!r}: is no folder here, is not in the local hub cache, and the hub cannot be reached "
+            f"({type(error).__name__}): name a local folder, or download it first"
+        ) from None
+
+
+def card_folders(config_path: Path) -> list[Path]:
+    """Folders that are searched for model cards: beside the configuration, then those that come with the project."""
+    package = Path(__file__).parent
+    return [config_path.parent / "models", package / "configs" / "models", package.parent / "configs" / "models"]
+
+
+def resolve_encoder(name: str, config_path: Path) -> EncoderSource:
+    """Return an embedding model by the name of its card."""
+    folders = card_folders(config_path)
+    path = next((folder / f"{name}.yaml" for folder in folders if (folder / f"{name}.yaml").is_file()), None)
+    if path is None:
+        known = sorted({card.stem for folder in folders for card in folder.glob("*.yaml")})
+        raise ConfigError(f"{config_path}: embed.models: {name!r}: there is no such model card; there are {known}")
+    card = load_card(path)
+    reference = card.path or card.hub_id
+    if card.embedded and not card.path and embedded_available(card.embedded):
+        reference = f"{EMBEDDED_PREFIX}{card.embedded}"
+    if reference is None:
+        raise ConfigError(f"{path}: a card names a path or a hub_id")
+    return EncoderSource(card, resolve(f"{path}: hub_id", reference, card.revision))
+
+
+def resolve_models(config: RunConfig, path: Path) -> tuple[dict[str, EncoderSource], ModelSource, ModelSource]:
+    """Return encoders by card name, the generator and the validator; raises ConfigError for an unknown one."""
+    pairs = config.pairs
+    return (
+        {name: resolve_encoder(name, path) for name in config.embed.models},
+        resolve(f"{path}: pairs.generator.model", pairs.generator.model, pairs.generator.revision),
+        resolve(f"{path}: pairs.validator.model", pairs.validator.model, pairs.validator.revision),
+    )
+
+
+def where_is(card_path: Path) -> str:
+    """Say where the weights of a model card would come from on this machine."""
+    card = load_card(card_path)
+    if card.path:
+        return f"folder {card.path}" if Path(card.path).expanduser().is_dir() else f"missing: no folder {card.path}"
+    if card.embedded and embedded_available(card.embedded):
+        return "found: weights of an installed package"
+    if card.hub_id and isinstance(try_to_load_from_cache(card.hub_id, "config.json", revision=card.revision), str):
+        return "found: in the hub cache"
+    return f"not here: would be downloaded from the hub as {card.hub_id}"

@@ -1,0 +1,118 @@
+"""Stage `ingest`: the files of each corpus -> documents."""
+
+from functools import partial
+
+import fsspec
+import pyarrow as pa
+
+from teleembed_ray import schemas
+from teleembed_ray.corpora import SourceFile
+from teleembed_ray.documents.kernel import documents_table
+from teleembed_ray.errors import ArtifactError
+from teleembed_ray.lake import Lake
+from teleembed_ray.pipeline import Cell, Plan, RunContext, Stage
+from teleembed_ray.stages.parts import PartTask, Work, rejects_fingerprint, run_parts
+
+# What one part holds, so that a crash costs little and a worker's memory stays small. A compressed byte is many
+# bytes of XML, but few characters of text.
+PART_BYTES = 2 << 20
+PART_FILES = 256
+
+# A file that no reader is made for says nothing about the quality of the input.
+HARMLESS_REASONS = frozenset({"unsupported"})
+
+
+def cells(plan: Plan) -> list[Cell]:
+    """One cell a corpus."""
+    return [
+        STAGE.cell("documents", {"corpus": corpus}, {"num_files": len(listing.files)}, [listing.fingerprint])
+        for corpus, listing in plan.listings.items()
+    ]
+
+
+def cut(files: tuple[SourceFile, ...]) -> list[list[SourceFile]]:
+    """Cut a listing into parts, in path order; the cut depends on the listing alone."""
+    parts: list[list[SourceFile]] = []
+    num_bytes = 0
+    for file in files:
+        if not parts or num_bytes + file.num_bytes > PART_BYTES or len(parts[-1]) >= PART_FILES:
+            parts.append([])
+            num_bytes = 0
+        parts[-1].append(file)
+        num_bytes += file.num_bytes
+    return parts
+
+
+def read_files(lake: Lake, task: PartTask) -> pa.Table:
+    """Read the bytes of one part's files; a file that cannot be read keeps its row, with the reason."""
+    corpus, url, paths = task.source
+    fs, root = fsspec.core.url_to_fs(url)
+    rows = []
+    for path in paths:
+        row = {"corpus": corpus, "path": path, "data": None, "problem": None}
+        try:
+            row["data"] = fs.cat_file(f"{root.rstrip('/')}/{path}")
+        except OSError as error:
+            row["problem"] = f"cannot be read: {error.strerror or type(error).__name__}"
+        rows.append(row)
+    schema = pa.schema(
+        [("corpus", pa.string()), ("path", pa.string()), ("data", pa.large_binary()), ("problem", schemas.TEXT)]
+    )
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def extract(task: PartTask, files: pa.Table) -> pa.Table:
+    """Apply the readers to one part; an unreadable file is a reject like any other."""
+    return documents_table(files)
+
+
+def refuse_too_many_rejects(context: RunContext, cell: Cell) -> None:
+    """Raise where more of a corpus was rejected than `ingest.max_reject_fraction` allows, naming the main reasons."""
+    done = context.lake.parts_done(rejects_fingerprint(cell.fingerprint))
+    folder = f"_parts/{rejects_fingerprint(cell.fingerprint)}"
+    tables = [context.lake.read_parquet(f"{folder}/{file.name}") for files in done.values() for file in files]
+    rejects = [row for table in tables for row in table.to_pylist()]
+    num_files = cell.settings["num_files"]
+    bad = [row for row in rejects if row["reason"] not in HARMLESS_REASONS]
+    counts: dict[str, int] = {}
+    for row in rejects:
+        counts[row["reason"]] = counts.get(row["reason"], 0) + 1
+    reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items(), key=lambda item: -item[1]))
+    for row in rejects[:5]:
+        context.progress.note(f"ingest: reject in {cell.keys['corpus']}: {row['detail']} ({row['reason']})")
+    if len(rejects) > 5:
+        context.progress.note(f"ingest: {len(rejects) - 5} more rejects in {cell.keys['corpus']} (see the report)")
+    limit = context.config.ingest.max_reject_fraction
+    if len(rejects) == num_files:
+        raise ArtifactError(f"corpus {cell.keys['corpus']}: not one of its {num_files} files gave text ({reasons})")
+    if len(bad) > limit * num_files:
+        raise ArtifactError(
+            f"corpus {cell.keys['corpus']}: {len(bad)} of {num_files} files were rejected ({reasons}), more than "
+            f"ingest.max_reject_fraction = {limit} allows: mend or exclude them, or raise the limit"
+        )
+
+
+def run(context: RunContext, cells: list[Cell]) -> None:
+    """Read every file of the corpora that changed."""
+    works = []
+    for cell in cells:
+        corpus = str(cell.keys["corpus"])
+        url = context.config.corpora[corpus].path
+        tasks = [
+            PartTask(cell.fingerprint, index, (corpus, url, [file.path for file in files]), len(files))
+            for index, files in enumerate(cut(context.plan.listings[corpus].files))
+        ]
+        works.append(Work(cell, tasks))
+    run_parts(
+        context,
+        works,
+        read_files,
+        kernel=extract,
+        label="ingest",
+        unit="files",
+        empty=schemas.DOCUMENTS,
+        before_publish=partial(refuse_too_many_rejects, context),
+    )
+
+
+STAGE = Stage("ingest", reads=(), writes=("documents", "rejects"), version=1, cells=cells, run=run)
