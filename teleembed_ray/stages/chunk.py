@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from teleembed_ray import schemas
 from teleembed_ray.chunking.kernel import chunk_table
-from teleembed_ray.chunking.separators import SEPARATORS
+from teleembed_ray.chunking.separators import KEEP_SEPARATOR, SEPARATORS
 from teleembed_ray.lake import Lake
 from teleembed_ray.pipeline import Cell, Plan, RunContext, Stage
 from teleembed_ray.stages.parts import PartTask, Work, run_parts
@@ -22,6 +22,7 @@ def cells(plan: Plan) -> list[Cell]:
                 "min_fraction": chunk.min_fraction,
                 "max_fraction": chunk.max_fraction,
                 "separators": SEPARATORS[config.separators],
+                "keep_separator": KEEP_SEPARATOR[config.separators],
             },
             [plan.find("documents", corpus=corpus).fingerprint],
         )
@@ -46,6 +47,7 @@ def chunk(task: PartTask, documents: pa.Table) -> pa.Table:
         min_fraction=settings["min_fraction"],
         max_fraction=settings["max_fraction"],
         separators=settings["separators"],
+        keep=settings["keep_separator"],
     )
 
 

@@ -1,10 +1,11 @@
 """Stage `index`: chunk vectors -> FAISS shards, one shard set a model, corpus and chunk size."""
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from teleembed_ray import schemas
-from teleembed_ray.index.shard import build_shard, index_to_bytes
+from teleembed_ray.index.shard import build_shard, shard_to_bytes
 from teleembed_ray.lake import File, Lake, Partition, part_name
 from teleembed_ray.pipeline import Cell, Plan, RunContext, Stage
 from teleembed_ray.stages.parts import PartTask, Work, run_parts
@@ -45,16 +46,17 @@ def read_vectors(lake: Lake, task: PartTask) -> pa.Table:
     return pa.concat_tables([lake.read_parquet(path, ["id", "vector"]) for path in task.source["vectors"]])
 
 
-def vectors_CD(column: pa.ChunkedArray) -> np.ndarray:
+def as_matrix(column: pa.ChunkedArray) -> npt.NDArray[np.float32]:
     """A column of fixed-size lists as a matrix: C rows, D dims, float32."""
     flat = column.combine_chunks()
-    return flat.flatten().to_numpy(zero_copy_only=False).reshape(len(flat), -1)
+    matrix_CD: npt.NDArray[np.float32] = flat.flatten().to_numpy(zero_copy_only=False).reshape(len(flat), -1)
+    return matrix_CD
 
 
 def write_shard(lake: Lake, task: PartTask, rows: pa.Table) -> list[File]:
     """Build one shard and write the index, then the ids of its rows in the index's order."""
-    shard = build_shard(rows["id"].to_pylist(), vectors_CD(rows["vector"]))
-    index = lake.write_part_bytes(task.fingerprint, part_name(task.part, "faiss"), index_to_bytes(shard))
+    shard = build_shard(rows["id"].to_pylist(), as_matrix(rows["vector"]))
+    index = lake.write_part_bytes(task.fingerprint, part_name(task.part, "shard"), shard_to_bytes(shard))
     keys = task.source["keys"]
     ids = pa.table(
         {
@@ -63,7 +65,7 @@ def write_shard(lake: Lake, task: PartTask, rows: pa.Table) -> list[File]:
             "chunk_size": pa.array([keys["chunk_size"]] * len(shard.ids), pa.int32()),
             "shard": pa.array([task.part] * len(shard.ids), pa.int32()),
             "row": pa.array(range(len(shard.ids)), pa.int64()),
-            "chunk_id": pa.array(list(shard.ids), schemas.ID),
+            "chunk_id": pa.array(shard.ids, schemas.ID),
         },
         schema=schemas.SHARDS,
     )

@@ -39,7 +39,7 @@ def cells(plan: Plan) -> list[Cell]:
     found = []
     for corpus in plan.config.corpora:
         for size in plan.config.chunk.sizes:
-            keys = {"corpus": corpus, "chunk_size": size}
+            keys: dict[str, str | int] = {"corpus": corpus, "chunk_size": size}
             replies = replies_cell(plan, corpus, size)
             quota = {"per_cell": plan.config.pairs.per_cell}
             candidates = STAGE.cell("candidates", keys, {**replies.settings, **quota}, [replies.fingerprint])
@@ -60,7 +60,7 @@ def replies_cell(plan: Plan, corpus: str, size: int) -> Cell:
         "seed": plan.config.seed,
     }
     chunks = plan.find("chunks", corpus=corpus, chunk_size=size)
-    keys = {"corpus": corpus, "chunk_size": size}
+    keys: dict[str, str | int] = {"corpus": corpus, "chunk_size": size}
     return make_cell(STAGE.name, STAGE.version, "candidates", keys, settings, ["replies", chunks.fingerprint])
 
 
@@ -291,7 +291,7 @@ def run(context: RunContext, cells: list[Cell]) -> None:
     def close_done(opened: list[Pool]) -> list[Pool]:
         for pool in opened:
             if pool.is_closed:
-                keys = {"corpus": pool.corpus, "chunk_size": pool.size}
+                keys: dict[str, str | int] = {"corpus": pool.corpus, "chunk_size": pool.size}
                 close(context, pool, plan.find("candidates", **keys), plan.find("pairs", **keys))
         return [pool for pool in opened if not pool.is_closed]
 

@@ -4,16 +4,18 @@ Each shard is searched once with every question that may ask it. Strategy A merg
 question's own corpus, Strategy C those of all corpora: the merged index is a view and costs no second index.
 """
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from teleembed_ray import schemas
-from teleembed_ray.index.merge import merge_hits, ranks_of
-from teleembed_ray.index.search import search_shard
+from teleembed_ray.index.merge import merge_hits, rank_of
+from teleembed_ray.index.search import hits_table
 from teleembed_ray.index.shard import shard_from_bytes
 from teleembed_ray.lake import Lake, part_name
 from teleembed_ray.pipeline import Cell, Plan, RunContext, Stage
-from teleembed_ray.stages.index import vectors_CD
+from teleembed_ray.stages.index import as_matrix
 from teleembed_ray.stages.parts import PartTask, Work, run_parts
 
 
@@ -70,23 +72,20 @@ def cells(plan: Plan) -> list[Cell]:
 def search(lake: Lake, task: PartTask) -> pa.Table:
     """Search one shard with all questions that may ask it: one row a question, its top-k chunks of this shard."""
     source = task.source
-    ids = lake.read_parquet(f"{source['shards']}/{part_name(source['shard'])}", ["chunk_id"])["chunk_id"].to_pylist()
-    shard = shard_from_bytes(ids, lake.read_bytes(f"{source['shards']}/{part_name(source['shard'], 'faiss')}"))
+    shard = shard_from_bytes(lake.read_bytes(f"{source['shards']}/{part_name(source['shard'], 'shard')}"))
     questions = pa.concat_tables([lake.read_parquet(path, ["id", "vector"]) for path in source["questions"]])
-    chunk_ids, scores = search_shard(shard, vectors_CD(questions["vector"]), source["depth"])
-    num_rows = questions.num_rows
-    return pa.table(
-        {
-            "model": pa.array([source["keys"]["model"]] * num_rows, pa.string()),
-            "corpus": pa.array([source["keys"]["corpus"]] * num_rows, pa.string()),
-            "chunk_size": pa.array([source["keys"]["chunk_size"]] * num_rows, pa.int32()),
-            "shard": pa.array([source["shard"]] * num_rows, pa.int32()),
-            "question_id": questions["id"],
-            "chunk_ids": pa.array(list(chunk_ids), pa.list_(schemas.ID)),
-            "scores": pa.array(list(scores), pa.list_(pa.float32())),
-        },
-        schema=schemas.HITS,
-    )
+    question_ids, vectors_QD = questions["id"].to_pylist(), as_matrix(questions["vector"])
+    hits = hits_table(shard, str(source["shard"]), question_ids, vectors_QD, source["depth"])
+    return with_keys(hits, source["keys"], schemas.HITS)
+
+
+def with_keys(rows: pa.Table, keys: dict[str, Any], schema: pa.Schema) -> pa.Table:
+    """Return `rows` with the partition's keys as columns, in the order of `schema`."""
+    columns = [
+        pa.array([keys[field.name]] * rows.num_rows, field.type) if field.name in keys else rows[field.name]
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
 
 
 def merge(lake: Lake, task: PartTask) -> pa.Table:
@@ -97,22 +96,10 @@ def merge(lake: Lake, task: PartTask) -> pa.Table:
     own = hits.filter(pc.is_in(hits["question_id"], value_set=pairs["question_id"].combine_chunks()))
     merged = merge_hits(own, source["depth"])
     gold = dict(zip(pairs["question_id"].to_pylist(), pairs["chunk_id"].to_pylist(), strict=True))
-    gold_ids = [gold[question] for question in merged["question_id"].to_pylist()]
-    num_rows = merged.num_rows
-    return pa.table(
-        {
-            "model": pa.array([source["keys"]["model"]] * num_rows, pa.string()),
-            "corpus": pa.array([source["keys"]["corpus"]] * num_rows, pa.string()),
-            "chunk_size": pa.array([source["keys"]["chunk_size"]] * num_rows, pa.int32()),
-            "strategy": pa.array([source["keys"]["strategy"]] * num_rows, pa.string()),
-            "question_id": merged["question_id"],
-            "gold_chunk_id": pa.array(gold_ids, schemas.ID),
-            "gold_rank": pa.array(ranks_of(gold_ids, merged), pa.int32()),
-            "chunk_ids": merged["chunk_ids"],
-            "scores": merged["scores"],
-        },
-        schema=schemas.RANKINGS,
-    )
+    merged = merged.append_column(
+        "gold_chunk_id", pa.array([gold[question] for question in merged["question_id"].to_pylist()], schemas.ID)
+    ).append_column("gold_rank", rank_of(gold, merged))
+    return with_keys(merged, source["keys"], schemas.RANKINGS)
 
 
 def _search_work(context: RunContext, cell: Cell) -> Work:

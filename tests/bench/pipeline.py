@@ -1,0 +1,161 @@
+"""Wall time of the whole pipeline on Ray against the sum of its bare kernels on the same rows.
+
+    make bench NAME=pipeline [DOCUMENTS=24] [ROUNDS=3]
+
+Both sides read the same demo corpus and make the same pairs, vectors and scores (checked). The bare side is one process
+that calls the kernels part by part, with the same batches and threads, and without Ray, lake or receipts; its time starts
+when everything is imported and ends with the last kernel, loading of models included. The pipeline's time is that of
+`teleembed run` as a user meets it: interpreter start, Ray start, every stage, the page. Rounds are interleaved and medians compared.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pyarrow as pa
+
+from teleembed_ray import ids
+from teleembed_ray.chunking.kernel import chunk_table
+from teleembed_ray.chunking.separators import KEEP_SEPARATOR, SEPARATORS
+from teleembed_ray.documents.kernel import documents_table
+from teleembed_ray.embedding.encoder import load_encoder
+from teleembed_ray.embedding.kernel import embed_chunks_table, embed_questions_table
+from teleembed_ray.index.merge import merge_hits
+from teleembed_ray.index.search import hits_table
+from teleembed_ray.index.shard import build_shard
+from teleembed_ray.lake import Lake
+from teleembed_ray.progress import Progress
+from teleembed_ray.questions.kernel import select_pairs
+from teleembed_ray.run import prepare
+from teleembed_ray.stages.index import as_matrix
+from teleembed_ray.stages.ingest import cut
+from teleembed_ray.stages.order import STAGES
+from teleembed_ray.stages.pairs import make_generator, make_validator
+
+CEILING = 1.25
+LEAST_KERNEL_S = 180.0
+ROOT = Path(__file__).parents[2]
+
+
+def write_config(folder: Path, num_documents: int) -> Path:
+    """Write the benchmark's configuration: the demo's models, one chunk size, more documents."""
+    path = folder / "bench.yaml"
+    path.write_text(
+        f"""
+lake: {folder}/lake
+demo: {{folder: {folder}/documents, num_documents: {num_documents}}}
+corpora:
+  fronthaul: {{path: {folder}/documents/fronthaul}}
+  core: {{path: {folder}/documents/core}}
+  stack: {{path: {folder}/documents/stack, separators: code}}
+chunk: {{sizes: [512]}}
+pairs:
+  per_cell: 12
+  batch_size: 8
+  generator: {{model: "embedded:SmolLM2-135M-Instruct", max_tokens: 48}}
+  validator: {{model: "embedded:gemma-3-270m", style: few_shot}}
+embed: {{models: [minilm, mpnet]}}
+report: {{folder: {folder}/report}}
+"""
+    )
+    return path
+
+
+def bare_kernels(config_path: Path) -> tuple[float, set[str], int]:
+    """Run every kernel in this process; return seconds, the question ids and the number of chunks."""
+    run = prepare(config_path, [], STAGES, Progress(), write=True)
+    config, plan = run.config, run.plan
+    started = time.monotonic()
+    chunks: dict[str, list[pa.Table]] = {}
+    for corpus, listing in plan.listings.items():
+        kind = config.corpora[corpus].separators
+        for files in cut(listing.files):
+            rows = [
+                {"corpus": corpus, "path": file.path, "data": (Path(listing.root) / file.path).read_bytes()}
+                for file in files
+            ]
+            schema = pa.schema([("corpus", pa.string()), ("path", pa.string()), ("data", pa.large_binary())])
+            documents = documents_table(pa.Table.from_pylist(rows, schema=schema))
+            documents = documents.filter(pa.compute.is_null(documents["reason"]))
+            made = chunk_table(documents, 512, 50, 0.5, 1.5, SEPARATORS[kind], KEEP_SEPARATOR[kind])
+            chunks.setdefault(corpus, []).append(made.filter(pa.compute.is_null(made["reason"])))
+    pairs_by_corpus = make_pairs(run, chunks)
+    for source in plan.encoders.values():
+        encoder = load_encoder(
+            source.card, source.locate(), batch_tokens=config.embed.batch_tokens, threads=config.embed.threads
+        )
+        hits = []
+        questions = {corpus: embed_questions_table(pairs, encoder) for corpus, pairs in pairs_by_corpus.items()}
+        for parts in chunks.values():
+            vectors = pa.concat_tables([embed_chunks_table(part, encoder) for part in parts])
+            shard = build_shard(vectors["id"].to_pylist(), as_matrix(vectors["vector"]))
+            for asked in questions.values():
+                hits.append(hits_table(shard, "0", asked["id"].to_pylist(), as_matrix(asked["vector"]), 100))
+        merge_hits(pa.concat_tables(hits), 100)
+    seconds = time.monotonic() - started
+    question_ids = {name for pairs in pairs_by_corpus.values() for name in pairs["question_id"].to_pylist()}
+    return seconds, question_ids, sum(part.num_rows for parts in chunks.values() for part in parts)
+
+
+def make_pairs(run: object, chunks: dict[str, list[pa.Table]]) -> dict[str, pa.Table]:
+    """Generate and validate batch by batch in hash order until the quota, as the stage does."""
+    config, plan = run.config, run.plan  # type: ignore[attr-defined]
+    generate = make_generator(plan.generator, config.pairs.generator, config.seed)
+    validate = make_validator(plan.validator, config.pairs.validator, config.seed)
+    result = {}
+    for corpus, parts in chunks.items():
+        table = pa.concat_tables(parts)
+        order = sorted(
+            range(table.num_rows), key=lambda row: ids.seeded_order(config.seed, table["chunk_id"][row].as_py())
+        )
+        judged: list[pa.Table] = []
+        accepted = 0
+        for first in range(0, len(order), config.pairs.batch_size):
+            batch = table.take(order[first : first + config.pairs.batch_size])
+            judged.append(validate(generate(batch)))
+            accepted += sum(judged[-1]["accepted"].to_pylist())
+            if accepted >= config.pairs.per_cell:
+                break
+        result[corpus] = select_pairs(pa.concat_tables(judged), table, config.pairs.per_cell, config.seed)
+    return result
+
+
+def pipeline(config_path: Path) -> float:
+    """Run `teleembed run` in a process of its own; return seconds."""
+    started = time.monotonic()
+    subprocess.run(
+        [sys.executable, "-m", "teleembed_ray.cli", "run", "--config", str(config_path)],
+        check=True,
+        cwd=ROOT,
+        stderr=subprocess.DEVNULL,
+    )
+    return time.monotonic() - started
+
+
+def main() -> None:
+    """Compare and print the ratio; exit 1 above the ceiling, or where the kernels took too little to tell."""
+    num_documents, rounds = int(os.environ.get("DOCUMENTS", "24")), int(os.environ.get("ROUNDS", "3"))
+    bare, whole = [], []
+    for number in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            config_path = write_config(Path(folder), num_documents)
+            seconds, question_ids, num_chunks = bare_kernels(config_path)
+            bare.append(seconds)
+            whole.append(pipeline(config_path))
+            pairs = Lake(f"{folder}/lake").read_all("pairs")
+            if pairs is None or set(pairs["question_id"].to_pylist()) != question_ids:
+                sys.exit("pipeline: the two sides made different pairs")
+        print(f"round {number}: {num_chunks} chunks, kernels {bare[-1]:.1f} s, pipeline {whole[-1]:.1f} s", flush=True)
+    ratio = statistics.median(whole) / statistics.median(bare)
+    print(f"pipeline: ratio {ratio:.3f} (ceiling {CEILING})")
+    if statistics.median(bare) < LEAST_KERNEL_S:
+        sys.exit(f"pipeline: the kernels took {statistics.median(bare):.0f} s, too little to tell: raise DOCUMENTS")
+    sys.exit(0 if ratio <= CEILING else 1)
+
+
+if __name__ == "__main__":
+    main()
