@@ -132,7 +132,8 @@ class IndexConfig(Section):
 class RetrieveConfig(Section):
     """shards and questions -> rankings; A searches the question's own corpus, C all corpora."""
 
-    depth: int = Field(default=100, ge=1, le=1000)
+    # recall@10 and nDCG@10 need ten results.
+    depth: int = Field(default=100, ge=10, le=1000)
     strategies: tuple[Literal["A", "C"], ...] = ("A", "C")
 
     @field_validator("strategies")

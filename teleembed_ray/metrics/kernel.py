@@ -50,11 +50,9 @@ def _checked_ranks(
     return {key: row["gold_rank"] for key, row in zip(keys, rankings, strict=True)}
 
 
-def _only(rankings: pa.Table, column: str) -> Any:
-    values = rankings[column].unique().to_pylist()
-    if len(values) != 1:
-        raise ArtifactError(f"rankings: {len(values)} values of {column}, expected one; run the stage `retrieve` again")
-    return values[0]
+def _refuse_others(rankings: pa.Table, column: str, wanted: Any) -> None:
+    others = set(rankings[column].unique().to_pylist()) - {wanted}
+    _refuse("retrieve", f"values of {column} in the rankings are not {wanted!r}", others)
 
 
 def _score(
@@ -71,36 +69,54 @@ def _score(
     return {"value": value, "n": n, "low": low, "high": high, "interval": interval}
 
 
-def _questions_by_corpus(pairs: Sequence[Mapping[str, Any]], subset: str) -> dict[str, list[str]]:
-    """Return the questions of a subset by corpus, in corpus order; a corpus without any keeps an empty list."""
-    questions: dict[str, list[str]] = {corpus: [] for corpus in sorted({pair["corpus"] for pair in pairs})}
+def _questions_by_corpus(
+    pairs: Sequence[Mapping[str, Any]], corpora: Sequence[str], subset: str
+) -> dict[str, list[str]]:
+    """Return the questions of a subset by corpus; a corpus without any keeps an empty list."""
+    questions: dict[str, list[str]] = {corpus: [] for corpus in corpora}
     for pair in pairs:
         if subset == "main" or pair["clean"]:
             questions[pair["corpus"]].append(pair["question_id"])
     return questions
 
 
-def scores_table(rankings: pa.Table, pairs: pa.Table, seed: int, confidence: float, num_resamples: int) -> pa.Table:
+def scores_table(
+    rankings: pa.Table,
+    pairs: pa.Table,
+    *,
+    model: str,
+    chunk_size: int,
+    corpora: Sequence[str],
+    strategies: Sequence[str],
+    seed: int,
+    confidence: float,
+    num_resamples: int,
+) -> pa.Table:
     """rankings, pairs -> scores: corpus x strategy x subset x metric, and the macro means (TeleEmbedBench, Section IV).
 
-    `rankings` hold the strategies A and C of all corpora for one model and chunk size; `pairs` need question_id, corpus
-    and clean. n counts the pairs. A pair without a ranking row scores 0 and is counted in num_missing; of a strategy
-    that was not run, that is every pair. A corpus without pairs in a subset has value null and n 0 there, and the macro
-    mean is over the others. Macro rows are unweighted means over corpora: strategy B those of A, strategy C those of C.
+    `rankings` hold the strategies that were run, of all `corpora`, for one model and chunk size; `pairs` need
+    question_id, corpus and clean. n counts the pairs. A pair without a ranking row scores 0 and is counted in
+    num_missing. A corpus without pairs in a subset has value null and n 0 there, and the macro mean is over the others.
+    Macro rows are unweighted means over corpora: strategy B those of A, strategy C those of C.
 
     Intervals: Wilson's for proportions; the percentile bootstrap for MRR and nDCG and, stratified by corpus, for macro
-    rows. They depend on the seed and the cell, not on the order of the rows. Raises ArtifactError for rankings of no or
-    several models or sizes, question ids that stand twice, and ranking rows that no pair explains.
+    rows. They depend on the seed and the cell, not on the order of the rows. Raises ArtifactError for rankings of
+    another model or size, pairs of another corpus, question ids that stand twice, and ranking rows that no pair explains.
     """
-    model, chunk_size = _only(rankings, "model"), _only(rankings, "chunk_size")
+    _refuse_others(rankings, "model", model)
+    _refuse_others(rankings, "chunk_size", chunk_size)
     pair_rows = pairs.select(["question_id", "corpus", "clean"]).to_pylist()
     ranking_rows = rankings.select(["strategy", "question_id", "corpus", "gold_rank"]).to_pylist()
+    if pair_rows and not ranking_rows:
+        raise ArtifactError(f"no ranking for any of {len(pair_rows)} questions; run the stage `retrieve` again")
     gold_ranks = _checked_ranks(ranking_rows, pair_rows)
+    _refuse("pairs", "corpora of pairs are not in the run", {pair["corpus"] for pair in pair_rows} - set(corpora))
     scores = []
-    for (strategy, macro_strategy), subset in product(MACRO_STRATEGY.items(), SUBSETS):
+    for strategy, subset in product(strategies, SUBSETS):
+        macro_strategy = MACRO_STRATEGY[strategy]
         asked = {
-            corpus: [(strategy, question) for question in questions]
-            for corpus, questions in _questions_by_corpus(pair_rows, subset).items()
+            corpus: [(strategy, question_id) for question_id in questions]
+            for corpus, questions in _questions_by_corpus(pair_rows, corpora, subset).items()
         }
         # Sorted, so that the rounding of a mean does not depend on the order of the rows.
         ranks = {corpus: np.sort(rank_array(map(gold_ranks.get, keys))) for corpus, keys in asked.items()}

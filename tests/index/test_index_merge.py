@@ -30,7 +30,7 @@ def sharded(
 
 
 @pytest.mark.parametrize("num_shards", [1, 2, 7, 50])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 2**32), num_rows=st.integers(50, 300), k=st.integers(1, 40))
 def test_merged_shards_equal_one_flat_index_bit_for_bit(num_shards: int, seed: int, num_rows: int, k: int) -> None:
     rng = np.random.default_rng(seed)

@@ -63,6 +63,10 @@ def test_strata_weigh_the_same_whatever_their_size() -> None:
     assert bootstrap_mean(strata, generator(1), 0.95, 200) == (0.5, 0.5)
 
 
+def test_an_empty_stratum_is_left_out_and_not_counted_as_zero() -> None:
+    assert bootstrap_mean([np.array([]), np.ones(3)], generator(1), 0.95, 200) == (1.0, 1.0)
+
+
 def test_strata_are_resampled_within_themselves() -> None:
     # Variance of the mean of two means: (p q / n + p q / n) / 4 with p = 0.5, n = 100 -> sd 0.03536.
     strata = [np.repeat([0.0, 1.0], 50), np.repeat([0.0, 1.0], 50)]

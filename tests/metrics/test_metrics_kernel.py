@@ -48,7 +48,23 @@ def rankings(*extra: dict[str, Any]) -> pa.Table:
 
 
 def scores(rankings_table: pa.Table, pairs_table: pa.Table) -> pa.Table:
-    return scores_table(rankings_table, pairs_table, seed=7, confidence=0.95, num_resamples=400)
+    return scores_with(7, rankings_table, pairs_table)
+
+
+def scores_with(
+    seed: int, rankings_table: pa.Table, pairs_table: pa.Table, strategies: tuple[str, ...] = ("A", "C")
+) -> pa.Table:
+    return scores_table(
+        rankings_table,
+        pairs_table,
+        model="minilm",
+        chunk_size=512,
+        corpora=["oran", "srsran"],
+        strategies=strategies,
+        seed=seed,
+        confidence=0.95,
+        num_resamples=400,
+    )
 
 
 def cells(table: pa.Table) -> dict[tuple[str, str, str, str], dict[str, Any]]:
@@ -137,7 +153,20 @@ def test_the_order_of_the_rows_changes_no_bit() -> None:
     assert first.equals(second)
 
 
-def test_a_strategy_that_was_not_run_is_all_missing() -> None:
+def test_a_strategy_that_was_not_asked_for_has_no_rows() -> None:
+    only_a = rankings().filter(pc.field("strategy") == "A")
+    found = cells(scores_with(7, only_a, pairs(), strategies=("A",)))
+    assert {key[1] for key in found} == {"A", "B"}
+
+
+def test_no_pair_at_all_is_null_everywhere() -> None:
+    table = scores(schemas.RANKINGS.empty_table(), PAIRS.empty_table())
+    assert table.num_rows == 2 * 2 * len(METRICS) * 3  # strategies, subsets, metrics, two corpora and their mean
+    assert set(table["value"].to_pylist()) == {None}
+    assert set(table["n"].to_pylist()) == {0}
+
+
+def test_rankings_that_are_lost_are_all_missing() -> None:
     only_a = rankings().filter(pc.field("strategy") == "A")
     row = cells(scores(only_a, pairs()))["oran", "C", "main", "accuracy"]
     assert (row["value"], row["n"], row["num_missing"]) == (0.0, 4, 4)
@@ -145,7 +174,7 @@ def test_a_strategy_that_was_not_run_is_all_missing() -> None:
 
 def test_another_seed_moves_the_bootstrap_only() -> None:
     one = scores(rankings(), pairs())
-    two = scores_table(rankings(), pairs(), seed=8, confidence=0.95, num_resamples=400)
+    two = scores_with(8, rankings(), pairs())
     names = ["value", "n", "num_missing"]
     assert one.select(names).equals(two.select(names))
     assert not one.equals(two)
@@ -161,8 +190,8 @@ def test_another_seed_moves_the_bootstrap_only() -> None:
         ([ranking("s2", "srsran", "D", 1)], QUESTIONS, "strategies are unknown: D"),
         ([], [*QUESTIONS, QUESTIONS[0]], "1 question ids stand twice in pairs: o1"),
         ([ranking("m", "macro", "A", 1)], [*QUESTIONS, ("m", "macro", True, 1, 1)], "the name of the mean: macro"),
-        ([ranking("s2", "srsran", "A", 1) | {"model": "bge"}], QUESTIONS, "2 values of model"),
-        ([ranking("s2", "srsran", "A", 1) | {"chunk_size": 1024}], QUESTIONS, "2 values of chunk_size"),
+        ([ranking("s2", "srsran", "A", 1) | {"model": "bge"}], QUESTIONS, "values of model in the rankings are not"),
+        ([ranking("s2", "srsran", "A", 1) | {"chunk_size": 1024}], QUESTIONS, "values of chunk_size in the rankings are not"),
     ],
 )
 def test_tables_that_do_not_belong_together_are_refused_by_name(
@@ -173,5 +202,5 @@ def test_tables_that_do_not_belong_together_are_refused_by_name(
 
 
 def test_a_run_in_which_every_question_failed_is_no_result() -> None:
-    with pytest.raises(ArtifactError, match="0 values of model"):
+    with pytest.raises(ArtifactError, match="no ranking for any of 6 questions"):
         scores(rankings().slice(0, 0), pairs())

@@ -1,10 +1,12 @@
 """Part by part through Ray: nothing lost, nothing twice, nothing computed again."""
 
 import io
+import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+import ray
 
 from teleembed_ray import schemas
 from teleembed_ray.config import ActorConfig
@@ -15,6 +17,9 @@ from teleembed_ray.progress import Progress
 from teleembed_ray.stages.parts import PartTask, Work, run_parts, single_task
 
 pytestmark = pytest.mark.ray
+
+# Workers do not see the test tree, so the functions of this file travel as code.
+ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 @pytest.fixture
@@ -34,7 +39,9 @@ def work(cell: Cell, num_parts: int) -> Work:
 
 def read_numbers(lake: Lake, task: PartTask) -> pa.Table:
     """Part p holds the p + 1 rows p0, p1, ... of one document each."""
-    rows = [{"chunk_id": f"{task.source}-{row}", "corpus": "oran", "text": f"text {row}"} for row in range(task.num_rows)]
+    rows = [
+        {"chunk_id": f"{task.source}-{row}", "corpus": "oran", "text": f"text {row}"} for row in range(task.num_rows)
+    ]
     return pa.Table.from_pylist(rows, schema=schemas.CHUNKS)
 
 

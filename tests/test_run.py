@@ -1,0 +1,192 @@
+"""The whole run with the real models: broken and unbroken, one actor and two, and its numbers worked out again."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+pytestmark = [pytest.mark.ray, pytest.mark.models]
+
+CONFIG = """
+lake: {folder}/lake
+seed: 3
+demo: {{folder: {folder}/documents, num_documents: 1, seed: 5}}
+corpora:
+  fronthaul: {{path: {folder}/documents/fronthaul}}
+  core: {{path: {folder}/documents/core}}
+  stack: {{path: {folder}/documents/stack, separators: code}}
+chunk: {{sizes: [256, 512]}}
+pairs:
+  per_cell: 3
+  batch_size: 4
+  generator: {{model: "embedded:SmolLM2-135M-Instruct", max_tokens: 32}}
+  validator: {{model: "embedded:gemma-3-270m", style: few_shot}}
+embed: {{models: [minilm]}}
+index: {{shard_rows: 10}}
+report: {{folder: {folder}/report}}
+"""
+
+
+def write_config(folder: Path) -> Path:
+    path = folder / "run.yaml"
+    path.write_text(CONFIG.format(folder=folder))
+    return path
+
+
+def start(config: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "teleembed_ray.cli", "run", "--config", str(config), *options]
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def finish(config: Path, *options: str) -> str:
+    process = start(config, *options)
+    _, log = process.communicate(timeout=600)
+    assert process.returncode == 0, log
+    return log
+
+
+def manifests(folder: Path) -> dict[str, dict[str, object]]:
+    """Manifest of each partition, by its path below the lake."""
+    found = {}
+    for path in sorted((folder / "lake").rglob("_manifest.json")):
+        if "_parts" not in path.parts:
+            found[str(path.parent.relative_to(folder / "lake"))] = json.loads(path.read_text())
+    return found
+
+
+def contents(folder: Path) -> dict[str, object]:
+    return {path: manifest["content_hash"] for path, manifest in manifests(folder).items()}
+
+
+def read(folder: Path, table: str) -> pa.Table:
+    files = sorted((folder / "lake" / table).rglob("*.parquet"))
+    return pa.concat_tables([pq.ParquetFile(file).read() for file in files])
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("unbroken")
+    finish(write_config(folder))
+    return folder
+
+
+def test_the_second_run_does_nothing_says_so_and_starts_no_ray(unbroken: Path) -> None:
+    before = contents(unbroken)
+    started = time.monotonic()
+    log = finish(unbroken / "run.yaml")
+    assert "nothing to do" in log
+    assert "ray:" not in log
+    assert time.monotonic() - started < 30
+    assert contents(unbroken) == before
+
+
+def test_a_new_model_computes_its_own_cells_only(unbroken: Path) -> None:
+    before = {path: (unbroken / "lake" / path / "_manifest.json").stat().st_mtime_ns for path in manifests(unbroken)}
+    finish(unbroken / "run.yaml", "--set", "embed.models=[minilm, mpnet]")
+    after = {path: (unbroken / "lake" / path / "_manifest.json").stat().st_mtime_ns for path in manifests(unbroken)}
+    assert {path for path in before if before[path] != after[path]} == {"reports"}
+    new = set(after) - set(before)
+    assert new
+    assert all("model=mpnet" in path for path in new)
+
+
+@pytest.mark.parametrize("sign", ["chunk: ", "pairs: ", "retrieve: "])
+def test_killed_in_the_middle_and_started_again_ends_with_the_same_tables(
+    unbroken: Path, tmp_path: Path, sign: str
+) -> None:
+    config = write_config(tmp_path)
+    process = start(config)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith(sign) and "to compute" in line:
+            # Into the work of that stage, not before it.
+            time.sleep(0.0 if sign == "chunk: " else 2.0)
+            break
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stderr.close()
+    finish(config)
+    assert contents(tmp_path) == {path: value for path, value in contents(unbroken).items() if "mpnet" not in path}
+
+
+def test_two_actors_make_the_same_tables_as_one(unbroken: Path, tmp_path: Path) -> None:
+    two = {name: "{num_actors: 2, num_cpus: 0.25}" for name in ("embed", "generator", "validator")}
+    options = [f"--set=resources.{name}={value}" for name, value in two.items()]
+    finish(write_config(tmp_path), *options, "--set=resources.num_cpus=3")
+    assert contents(tmp_path) == {path: value for path, value in contents(unbroken).items() if "mpnet" not in path}
+
+
+def test_scores_worked_out_again_with_numpy(unbroken: Path) -> None:
+    pairs, rankings = read(unbroken, "pairs").to_pylist(), read(unbroken, "rankings").to_pylist()
+    gold = {pair["question_id"]: pair for pair in pairs}
+    ranks: dict[tuple[object, ...], dict[str, float]] = {}
+    for row in rankings:
+        wanted = gold[row["question_id"]]["chunk_id"]
+        rank = row["chunk_ids"].index(wanted) + 1 if wanted in row["chunk_ids"] else np.inf
+        key = (row["model"], row["corpus"], row["chunk_size"], row["strategy"])
+        ranks.setdefault(key, {})[row["question_id"]] = rank
+    num_checked = 0
+    for score in read(unbroken, "scores").to_pylist():
+        key = (score["model"], score["corpus"], score["chunk_size"], score["strategy"])
+        if score["metric"] not in ("accuracy", "mrr") or key not in ranks:
+            continue
+        asked = [name for name in ranks[key] if score["subset"] == "main" or gold[name]["clean"]]
+        found = np.array([ranks[key][name] for name in asked])
+        values = (found == 1) if score["metric"] == "accuracy" else np.where(found <= 5, 1 / found, 0)
+        if len(asked):
+            assert abs(score["value"] - values.mean()) < 1e-9
+            assert score["low"] <= score["value"] <= score["high"]
+        else:
+            assert score["value"] is None
+        assert score["n"] == len(asked)
+        num_checked += 1
+    assert num_checked >= 2 * 3 * 2 * 2 * 2
+
+
+def test_strategy_c_equals_one_flat_index_over_everything(unbroken: Path) -> None:
+    vectors = [row for row in read_vectors(unbroken) if row["model"] == "minilm" and row["chunk_size"] == 512]
+    chunks = sorted((row["id"], row["vector"]) for row in vectors if row["kind"] == "chunk")
+    questions = {row["id"]: row["vector"] for row in vectors if row["kind"] == "question"}
+    matrix = np.array([vector for _, vector in chunks], np.float64)
+    ids = [name for name, _ in chunks]
+    rankings = [
+        row
+        for row in read(unbroken, "rankings").to_pylist()
+        if row["strategy"] == "C" and row["chunk_size"] == 512 and row["model"] == "minilm"
+    ]
+    assert rankings
+    for row in rankings:
+        scores = (matrix * np.array(questions[row["question_id"]], np.float64)).sum(axis=1).astype(np.float32)
+        order = sorted(range(len(ids)), key=lambda n: (-scores[n], ids[n]))[:100]
+        assert row["chunk_ids"] == [ids[n] for n in order]
+        assert np.allclose(row["scores"], scores[order], rtol=0, atol=1e-7)
+
+
+def read_vectors(folder: Path) -> list[dict[str, object]]:
+    files = sorted((folder / "lake" / "vectors" / "model=minilm").rglob("*.parquet"))
+    return [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+
+
+def test_offsets_hold_for_every_chunk(unbroken: Path) -> None:
+    texts = {row["doc_id"]: row["text"] for row in read(unbroken, "documents").to_pylist()}
+    chunks = read(unbroken, "chunks").to_pylist()
+    assert chunks
+    assert all(texts[chunk["doc_id"]][chunk["start"] : chunk["end"]] == chunk["text"] for chunk in chunks)
+
+
+def test_the_page_is_there_and_can_be_rebuilt_from_the_lake_alone(unbroken: Path) -> None:
+    page = unbroken / "report" / "index.html"
+    first = page.read_bytes()
+    page.unlink()
+    command = [sys.executable, "-m", "teleembed_ray.cli", "report", "--config", str(unbroken / "run.yaml")]
+    subprocess.run(command, check=True, capture_output=True)
+    assert page.read_bytes() == first
