@@ -148,3 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise SystemExit(error.exit_code) from None
 
     sys.exit(guarded(call))
+
+
+if __name__ == "__main__":
+    main()

@@ -81,7 +81,7 @@ class LlmConfig(Section):
     max_model_len: int = Field(default=4096, ge=256)
     max_tokens: int = Field(default=64, ge=1)
     temperature: float = Field(default=0.0, ge=0.0, le=2.0)
-    threads: int = Field(default=2, ge=1)
+    threads: int = Field(default=1, ge=1)
 
 
 class ValidatorConfig(LlmConfig):
@@ -112,7 +112,7 @@ class EmbedConfig(Section):
 
     models: tuple[str, ...]
     batch_tokens: int = Field(default=8192, ge=256)
-    threads: int = Field(default=2, ge=1)
+    threads: int = Field(default=1, ge=1)
 
     @model_validator(mode="after")
     def _models_stand_once(self) -> "EmbedConfig":

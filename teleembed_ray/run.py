@@ -148,7 +148,8 @@ def connect(config: RunConfig, progress: Progress) -> None:
                 log_to_driver=False,
                 logging_level=logging.ERROR,
             )
-    logging.getLogger("ray").setLevel(logging.ERROR)
+    for name in ("ray", "ray.data"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     # One block is one part from end to end; Ray must not cut it by size.

@@ -13,6 +13,6 @@ SEPARATORS: dict[str, tuple[str, ...]] = {
     "code": ("\n}\n", "\n};\n", "\n\n", "}\n", ";\n", "\n", " ", ""),
 }
 
-# Which side of the cut a separator goes to. "start" is LangChain's default and was published for prose; in code it
-# would hand the closing brace of each function to the chunk that follows.
+# Which piece keeps a separator: the one it starts or the one it ends. "start" is LangChain's default; in code it would
+# hand the closing brace of each function to the chunk that follows.
 KEEP_SEPARATOR: dict[str, Keep] = {"prose": "start", "code": "end"}

@@ -135,16 +135,13 @@ def split_rejects(cell: Cell, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
     is_bad = pc.is_valid(rows["reason"])
     bad = rows.filter(is_bad)
     id_column = "id" if "id" in rows.column_names else rows.column_names[0]
-    detail = bad["detail"]
-    if "path" in rows.column_names:
-        detail = pc.binary_join_element_wise(bad["path"].cast(schemas.TEXT), detail, ": ")
     rejects = pa.table(
         {
             "id": bad[id_column],
             "stage": pa.array([cell.stage] * bad.num_rows, pa.string()),
             "corpus": pa.array([str(cell.keys.get("corpus", ""))] * bad.num_rows, pa.string()),
             "reason": bad["reason"],
-            "detail": detail,
+            "detail": bad["detail"],
         },
         schema=schemas.REJECTS,
     )
