@@ -38,8 +38,8 @@ def cli() -> None:
     """Build, run and explain a telecom retrieval benchmark.
 
     A run reads documents, cuts them into chunks, has one language model write a question for a chunk and a second one
-    judge it, embeds chunks and questions with every model, searches exactly, scores with intervals, and writes one page.
-    What is in the lake already is not computed again: run the same command after a crash, or with one more model.
+    judge it, embeds chunks and questions with every model, searches exactly, scores with intervals, and writes one
+    page. What is in the lake already is not computed again: run the same command after a crash, or with one more model.
     """
 
 

@@ -80,7 +80,7 @@ def _content_digest(fs: Any, path: str) -> str:
             while block := file.read(BLOCK_BYTES):
                 hasher.update(block)
     except OSError as error:
-        # Reading it again in the ingest stage makes it a reject with its reason; here it only must not stop the listing.
+        # The ingest stage makes it a reject with its reason; here it only must not stop the listing.
         return f"unreadable: {type(error).__name__}"
     return hasher.hexdigest()
 

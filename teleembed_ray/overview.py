@@ -27,8 +27,8 @@ def _prepared(config_path: Path, assignments: Sequence[str]) -> Run | None:
     config = load_config(config_path, assignments)
     if config.demo is not None and not (Path(config.demo.folder) / "corpus.json").is_file():
         click.echo(
-            f"The demo corpus is not written yet: `teleembed run` writes {config.demo.num_documents} documents a corpus "
-            f"to {config.demo.folder} first. After that, plan and status can count."
+            f"The demo corpus is not written yet: `teleembed run` writes {config.demo.num_documents} documents a "
+            f"corpus to {config.demo.folder} first. After that, plan and status can count."
         )
         return None
     return prepare(config_path, assignments, STAGES, Progress(), write=False)

@@ -1,4 +1,4 @@
-"""Progress that reads well in a terminal and in a log file: a moving bar in the first, a line now and then in the second."""
+"""Progress that reads well in a terminal and in a log file: a moving bar in the one, a line now and then in the other."""
 
 import sys
 import time
@@ -50,7 +50,7 @@ class Task:
     def _print_line(self, elapsed_s: float) -> None:
         rate = self.done / elapsed_s
         left_s = (self.total - self.done) / rate if rate else 0.0
-        print(  # noqa: T201 (this is where progress is printed)
+        print(
             f"{self.name}: {self.done:,} of {self.total:,} {self.unit} ({100 * self.done / max(self.total, 1):.0f} %), "
             f"{rate:,.1f} a second, about {left_s:,.0f} s left",
             file=self.stream,
@@ -66,7 +66,7 @@ class Progress:
 
     def note(self, text: str) -> None:
         """Print one line."""
-        print(text, file=self.stream, flush=True)  # noqa: T201
+        print(text, file=self.stream, flush=True)
 
     @contextmanager
     def task(self, name: str, total: int, unit: str) -> Iterator[Task]:

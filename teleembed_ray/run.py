@@ -116,7 +116,7 @@ def git_commit() -> str | None:
     folder = Path(teleembed_ray.__file__).parent.parent
     if not (folder / ".git").exists():
         return None
-    command = ["git", "-C", str(folder), "rev-parse", "HEAD"]  # noqa: S607
+    command = ["git", "-C", str(folder), "rev-parse", "HEAD"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()  # noqa: S603
     except (OSError, subprocess.SubprocessError):
@@ -128,7 +128,8 @@ def connect(config: RunConfig, progress: Progress) -> None:
     # Set before Ray starts its processes, which inherit them.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault("RAY_DEDUP_LOGS", "1")
+    # Ray's own processes report harmless things as errors on this terminal; =info brings them back.
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     import logging
 
     import ray

@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 import pytest
@@ -86,7 +87,7 @@ def test_a_stale_input_is_refused_with_the_stage_to_run(tmp_path: Path) -> None:
 
 def test_nothing_to_do_starts_no_ray(tmp_path: Path) -> None:
     class NoPlan:
-        cells: dict[str, list[object]] = {stage.name: [] for stage in STAGES}
+        cells: ClassVar[dict[str, list[object]]] = {stage.name: [] for stage in STAGES}
         config = None
 
     lake = Lake(str(tmp_path))

@@ -119,7 +119,7 @@ def test_killed_in_the_middle_and_started_again_ends_with_the_same_tables(
 
 
 def test_two_actors_make_the_same_tables_as_one(unbroken: Path, tmp_path: Path) -> None:
-    two = {name: "{num_actors: 2, num_cpus: 0.25}" for name in ("embed", "generator", "validator")}
+    two = dict.fromkeys(("embed", "generator", "validator"), "{num_actors: 2, num_cpus: 0.25}")
     options = [f"--set=resources.{name}={value}" for name, value in two.items()]
     finish(write_config(tmp_path), *options, "--set=resources.num_cpus=3")
     assert contents(tmp_path) == {path: value for path, value in contents(unbroken).items() if "mpnet" not in path}

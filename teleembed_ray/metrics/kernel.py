@@ -101,7 +101,7 @@ def scores_table(
 
     Intervals: Wilson's for proportions; the percentile bootstrap for MRR and nDCG and, stratified by corpus, for macro
     rows. They depend on the seed and the cell, not on the order of the rows. Raises ArtifactError for rankings of
-    another model or size, pairs of another corpus, question ids that stand twice, and ranking rows that no pair explains.
+    another model or size, pairs of another corpus, question ids that stand twice, ranking rows that no pair explains.
     """
     _refuse_others(rankings, "model", model)
     _refuse_others(rankings, "chunk_size", chunk_size)

@@ -24,12 +24,13 @@ from teleembed_ray.config import ActorConfig, LlmConfig, ValidatorConfig
 from teleembed_ray.lake import File, Lake, Partition
 from teleembed_ray.models import ModelSource
 from teleembed_ray.pipeline import Cell, Plan, RunContext, Stage, make_cell
-from teleembed_ray.questions.kernel import generate_table, select_pairs, validate_table
+from teleembed_ray.questions.kernel import few_shot_habit, generate_table, select_pairs, validate_table
 from teleembed_ray.questions.prompts import PROMPT_VERSION
 from teleembed_ray.stages.parts import TASK, PartTask, publish, receipt, single_task
 
-# Before anything is judged, a chunk is as likely to give a pair as not; also the weight of that belief, in chunks.
-PRIOR_ACCEPTED, PRIOR_JUDGED = 4.0, 8.0
+# Before anything is judged, every chunk is taken to give a pair, with the weight of this many chunks: the first wave is
+# as small as it can be, and waste more costly than one more wave.
+PRIOR_CHUNKS = 8.0
 
 TableFunction = Callable[[pa.Table], pa.Table]
 
@@ -107,7 +108,7 @@ class Pool:
         if self.is_closed:
             return []
         judged = min(self.num_done * self.batch_size, len(self.chunk_ids))
-        rate = (self.num_accepted + PRIOR_ACCEPTED) / (judged + PRIOR_JUDGED)
+        rate = (self.num_accepted + PRIOR_CHUNKS) / (judged + PRIOR_CHUNKS)
         num_batches = math.ceil((self.quota - self.num_accepted) / rate / self.batch_size)
         ahead = range(self.num_done, min(self.num_done + num_batches, self.num_batches))
         return [batch for batch in ahead if batch not in self.accepted]
@@ -155,6 +156,7 @@ def make_validator(source: ModelSource, config: ValidatorConfig, seed: int) -> T
     from teleembed_ray.llm.engines import load_engine
 
     engine = load_engine(config.engine, source.locate(), source.name, config)
+    habit = few_shot_habit(engine) if config.style == "few_shot" else None
     return partial(
         validate_table,
         engine=engine,
@@ -162,6 +164,7 @@ def make_validator(source: ModelSource, config: ValidatorConfig, seed: int) -> T
         max_tokens=config.max_tokens,
         temperature=config.temperature,
         seed=seed,
+        habit=habit,
     )
 
 
@@ -250,7 +253,7 @@ def close(context: RunContext, pool: Pool, candidates_cell: Cell, pairs_cell: Ce
     parts = [lake.read_under_way(pool.fingerprint, batch) for batch in range(pool.num_done)]
     judged = pa.concat_tables([schemas.CANDIDATES.empty_table(), *parts]).combine_chunks()
     running = pc.cumulative_sum(judged["accepted"].cast(pa.int64()))
-    # What lies behind the last pair was judged ahead of need; it differs with the waves, so it is no part of the result.
+    # What lies behind the last pair was judged ahead of need; it differs with the waves, so it is no result.
     is_needed = pc.less(pc.subtract(running, judged["accepted"].cast(pa.int64())), pool.quota)
     candidates = judged.filter(is_needed)
     accepted_ids = candidates.filter(candidates["accepted"])["chunk_id"]

@@ -1,8 +1,8 @@
 """Part by part through Ray Data: read, kernel, write, and publish each cell as soon as its last part is there.
 
-A part is what one block of the Dataset carries: it is read on a worker, passes the kernel (a task, or an actor that holds a
-model) and is written by a worker. The driver sees receipts only, so its memory does not grow with the rows. How a cell is
-cut into parts, and so what is batched with what, is decided by the plan and never by which worker is free.
+A part is what one block of the Dataset carries: it is read on a worker, passes the kernel (a task, or an actor that
+holds a model) and is written by a worker. The driver sees receipts only, so its memory does not grow with the rows. How
+a cell is cut into parts, and so what is batched with what, is decided by the plan and never by which worker is free.
 """
 
 import json
@@ -225,8 +225,8 @@ def run_parts(
 ) -> None:
     """Compute every part that is not there yet and publish each cell when its last part is written.
 
-    `kernel` runs in tasks; `make_kernel` with `actors` runs in actors that load a model once. `empty` is the schema of a
-    cell without parts. `before_publish` may refuse a finished cell by raising.
+    `kernel` runs in tasks; `make_kernel` with `actors` runs in actors that load a model once. `empty` is the schema of
+    a cell without parts. `before_publish` may refuse a finished cell by raising.
     """
     lake = context.lake
     opened: dict[str, _Open] = {}

@@ -2,10 +2,11 @@
 
     make bench NAME=pipeline [DOCUMENTS=24] [ROUNDS=3]
 
-Both sides read the same demo corpus and make the same pairs, vectors and scores (checked). The bare side is one process
-that calls the kernels part by part, with the same batches and threads, and without Ray, lake or receipts; its time starts
-when everything is imported and ends with the last kernel, loading of models included. The pipeline's time is that of
-`teleembed run` as a user meets it: interpreter start, Ray start, every stage, the page. Rounds are interleaved and medians compared.
+Both sides read the same demo corpus and make the same pairs (checked), vectors and rankings. The bare side is one
+process that calls the kernels part by part, with the same batches, on all cores, without Ray, lake or receipts; its time
+starts when everything is imported and ends with the last kernel, loading of models included. The pipeline's time is that
+of `teleembed run` as a user meets it: interpreter start, Ray start, every stage, the page. Rounds are interleaved and
+medians compared.
 """
 
 import os
@@ -93,8 +94,10 @@ def bare_kernels(config_path: Path) -> tuple[float, set[str], int]:
         for parts in chunks.values():
             vectors = pa.concat_tables([embed_chunks_table(part, encoder) for part in parts])
             shard = build_shard(vectors["id"].to_pylist(), as_matrix(vectors["vector"]))
-            for asked in questions.values():
-                hits.append(hits_table(shard, "0", asked["id"].to_pylist(), as_matrix(asked["vector"]), 100))
+            hits += [
+                hits_table(shard, "0", asked["id"].to_pylist(), as_matrix(asked["vector"]), 100)
+                for asked in questions.values()
+            ]
         merge_hits(pa.concat_tables(hits), 100)
     seconds = time.monotonic() - started
     question_ids = {name for pairs in pairs_by_corpus.values() for name in pairs["question_id"].to_pylist()}

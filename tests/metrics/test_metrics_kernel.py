@@ -191,7 +191,11 @@ def test_another_seed_moves_the_bootstrap_only() -> None:
         ([], [*QUESTIONS, QUESTIONS[0]], "1 question ids stand twice in pairs: o1"),
         ([ranking("m", "macro", "A", 1)], [*QUESTIONS, ("m", "macro", True, 1, 1)], "the name of the mean: macro"),
         ([ranking("s2", "srsran", "A", 1) | {"model": "bge"}], QUESTIONS, "values of model in the rankings are not"),
-        ([ranking("s2", "srsran", "A", 1) | {"chunk_size": 1024}], QUESTIONS, "values of chunk_size in the rankings are not"),
+        (
+            [ranking("s2", "srsran", "A", 1) | {"chunk_size": 1024}],
+            QUESTIONS,
+            "values of chunk_size in the rankings are not",
+        ),
     ],
 )
 def test_tables_that_do_not_belong_together_are_refused_by_name(
