@@ -78,7 +78,7 @@ class LlmConfig(Section):
     engine: Literal["transformers"] = "transformers"
     revision: str | None = None
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    max_model_len: int = Field(default=4096, ge=256)
+    max_model_len: int = Field(default=8192, ge=256)
     max_tokens: int = Field(default=64, ge=1)
     temperature: float = Field(default=0.0, ge=0.0, le=2.0)
     threads: int = Field(default=1, ge=1)
@@ -88,6 +88,8 @@ class ValidatorConfig(LlmConfig):
     """The second model: `json` asks for the four verdicts as an object, `few_shot` reads a base model's log-odds."""
 
     style: Literal["json", "few_shot"] = "json"
+    # A JSON reply with its reasoning; the few-shot style writes nothing.
+    max_tokens: int = Field(default=256, ge=1)
 
 
 class PairsConfig(Section):
@@ -95,6 +97,8 @@ class PairsConfig(Section):
 
     per_cell: int = Field(default=1000, ge=1)
     batch_size: int = Field(default=16, ge=1, le=1024)
+    # Where it is set, both models read this much of a longer chunk: cheaper, for weak machines.
+    max_chunk_chars: int | None = Field(default=None, ge=200)
     generator: LlmConfig
     validator: ValidatorConfig
 

@@ -1,4 +1,4 @@
-"""Progress that reads well in a terminal and in a log file: a moving bar in the one, a line now and then in the other."""
+"""Progress that reads well in a terminal (a moving bar) and in a log file (a line now and then)."""
 
 import sys
 import time

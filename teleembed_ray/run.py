@@ -3,7 +3,8 @@
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -137,18 +138,14 @@ def connect(config: RunConfig, progress: Progress) -> None:
 
     address = os.environ.get("RAY_ADDRESS")
     resources = config.resources
+    local = {
+        "num_cpus": resources.num_cpus or os.cpu_count() or 1,
+        "include_dashboard": False,
+        "object_store_memory": resources.object_store_bytes,
+    }
     if not ray.is_initialized():
-        if address:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-        else:
-            num_cpus = resources.num_cpus or os.cpu_count() or 1
-            ray.init(
-                num_cpus=num_cpus,
-                include_dashboard=False,
-                object_store_memory=resources.object_store_bytes,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-            )
+        with _native_stderr_closed():
+            ray.init(log_to_driver=False, logging_level=logging.ERROR, **({"address": address} if address else local))
     for name in ("ray", "ray.data"):
         logging.getLogger(name).setLevel(logging.ERROR)
     context = ray.data.DataContext.get_current()
@@ -158,6 +155,19 @@ def connect(config: RunConfig, progress: Progress) -> None:
     total = ray.cluster_resources()
     progress.note(f"ray: {total.get('CPU', 0):g} CPUs, {total.get('GPU', 0):g} GPUs, {len(ray.nodes())} nodes")
     _check_resources(config, total, is_fixed=address is None)
+
+
+@contextmanager
+def _native_stderr_closed() -> Iterator[None]:
+    """Keep quiet what native code prints while Ray starts; Python's exceptions still come through."""
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def _check_resources(config: RunConfig, total: dict[str, float], is_fixed: bool) -> None:

@@ -57,6 +57,7 @@ def replies_cell(plan: Plan, corpus: str, size: int) -> Cell:
         "validator": pairs.validator.model_dump(mode="json"),
         "validator_revision": plan.validator.revision,
         "batch_size": pairs.batch_size,
+        "max_chunk_chars": pairs.max_chunk_chars,
         "prompt_version": PROMPT_VERSION,
         "seed": plan.config.seed,
     }
@@ -140,14 +141,19 @@ def read_batches(lake: Lake, pool: Pool, batches: Sequence[int]) -> list[pa.Tabl
     return [rows.take([row_of[chunk_id] for chunk_id in pool.batch(batch)]) for batch in batches]
 
 
-def make_generator(source: ModelSource, config: LlmConfig, seed: int) -> TableFunction:
+def make_generator(source: ModelSource, config: LlmConfig, seed: int, max_chunk_chars: int | None) -> TableFunction:
     """Load the generator and return chunks -> questions."""
     # Imported here, so that a run which finds all pairs done does not wait for torch.
     from teleembed_ray.llm.engines import load_engine
 
     engine = load_engine(config.engine, source.locate(), source.name, config)
     return partial(
-        generate_table, engine=engine, max_tokens=config.max_tokens, temperature=config.temperature, seed=seed
+        generate_table,
+        engine=engine,
+        max_tokens=config.max_tokens,
+        temperature=config.temperature,
+        seed=seed,
+        max_chunk_chars=max_chunk_chars,
     )
 
 
@@ -227,13 +233,15 @@ def run_wave(
             tasks.append(PartTask(pool.fingerprint, batch, None, rows.num_rows))
             owners.append(pool)
     show.grow(sum(task.num_rows for task in tasks))
-    # The tasks only wait for the engines, so they take next to no CPU; two a actor keep each of them busy.
+    # The tasks only wait for the engines, so they take next to no CPU; two an actor keep each of them busy.
     blocks_args = {"batch_size": None, "batch_format": "pyarrow", "zero_copy_batch": True, "num_cpus": 0.01}
     dataset = ray.data.from_arrow(blocks)
     dataset.set_name("pairs")
     for name, actors in (("pairs_generate", generators), ("pairs_validate", validators)):
         dataset = dataset.map_batches(
-            _engine_op(name, actors), compute=ray.data.TaskPoolStrategy(size=2 * len(actors)), **blocks_args
+            _engine_op(name, actors),
+            compute=ray.data.TaskPoolStrategy(size=min(2 * len(actors), len(blocks))),
+            **blocks_args,
         )
     dataset = dataset.map_batches(_write_op(context.lake, tasks), **blocks_args)
     started = time.monotonic()
@@ -302,12 +310,10 @@ def run(context: RunContext, cells: list[Cell]) -> None:
     if not pools:
         return
     seed = context.config.seed
-    generators = start_actors(
-        "Generator", partial(make_generator, plan.generator, pairs.generator, seed), resources.generator
-    )
-    validators = start_actors(
-        "Validator", partial(make_validator, plan.validator, pairs.validator, seed), resources.validator
-    )
+    make = partial(make_generator, plan.generator, pairs.generator, seed, pairs.max_chunk_chars)
+    generators = start_actors("Generator", make, resources.generator)
+    make = partial(make_validator, plan.validator, pairs.validator, seed)
+    validators = start_actors("Validator", make, resources.validator)
     with context.progress.task("pairs", 0, "candidates") as show:
         while pools:
             run_wave(context, pools, generators, validators, show)

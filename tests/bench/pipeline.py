@@ -3,9 +3,9 @@
     make bench NAME=pipeline [DOCUMENTS=24] [ROUNDS=3]
 
 Both sides read the same demo corpus and make the same pairs (checked), vectors and rankings. The bare side is one
-process that calls the kernels part by part, with the same batches, on all cores, without Ray, lake or receipts; its time
-starts when everything is imported and ends with the last kernel, loading of models included. The pipeline's time is that
-of `teleembed run` as a user meets it: interpreter start, Ray start, every stage, the page. Rounds are interleaved and
+process that calls the kernels part by part, with the same batches, without Ray, lake or receipts; its time starts when
+all is imported and ends with the last kernel, loading of models included. The pipeline's time is that of `teleembed
+run` as a user meets it: interpreter start, Ray start, every stage, the page. Rounds are interleaved and
 medians compared.
 """
 
@@ -107,7 +107,7 @@ def bare_kernels(config_path: Path) -> tuple[float, set[str], int]:
 def make_pairs(run: object, chunks: dict[str, list[pa.Table]]) -> dict[str, pa.Table]:
     """Generate and validate batch by batch in hash order until the quota, as the stage does."""
     config, plan = run.config, run.plan  # type: ignore[attr-defined]
-    generate = make_generator(plan.generator, config.pairs.generator, config.seed)
+    generate = make_generator(plan.generator, config.pairs.generator, config.seed, config.pairs.max_chunk_chars)
     validate = make_validator(plan.validator, config.pairs.validator, config.seed)
     result = {}
     for corpus, parts in chunks.items():
