@@ -27,8 +27,9 @@ chunk: {{sizes: [256, 512]}}
 pairs:
   per_cell: 3
   batch_size: 4
-  generator: {{model: "embedded:SmolLM2-135M-Instruct", max_tokens: 32}}
-  validator: {{model: "embedded:gemma-3-270m", style: few_shot}}
+  max_chunk_chars: 800
+  generator: {{model: "embedded:SmolLM2-135M-Instruct", max_tokens: 24, dtype: bfloat16}}
+  validator: {{model: "embedded:gemma-3-270m", style: few_shot, dtype: bfloat16}}
 embed: {{models: [minilm]}}
 index: {{shard_rows: 10}}
 report: {{folder: {folder}/report}}

@@ -3,9 +3,9 @@
     make bench NAME=pipeline [DOCUMENTS=24] [ROUNDS=3]
 
 Both sides read the same demo corpus and make the same pairs (checked), vectors and rankings. The bare side is one
-process that calls the kernels part by part, with the same batches, without Ray, lake or receipts; its time starts when
-all is imported and ends with the last kernel, loading of models included. The pipeline's time is that of `teleembed
-run` as a user meets it: interpreter start, Ray start, every stage, the page. Rounds are interleaved and
+process that calls the kernels part by part on all cores, with the same batches, without Ray, lake or receipts; its time
+starts when all is imported and ends with the last kernel, loading of models included. The pipeline's time is that of
+`teleembed run` as a user meets it: interpreter start, Ray start, every stage, the page. Rounds are interleaved and
 medians compared.
 """
 
@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 import pyarrow as pa
+import torch
 
 from teleembed_ray import ids
 from teleembed_ray.chunking.kernel import chunk_table
@@ -57,10 +58,12 @@ chunk: {{sizes: [512]}}
 pairs:
   per_cell: 12
   batch_size: 8
-  generator: {{model: "embedded:SmolLM2-135M-Instruct", max_tokens: 48}}
-  validator: {{model: "embedded:gemma-3-270m", style: few_shot}}
+  max_chunk_chars: 1600
+  generator: {{model: "embedded:SmolLM2-135M-Instruct", max_tokens: 40, dtype: bfloat16}}
+  validator: {{model: "embedded:gemma-3-270m", style: few_shot, dtype: bfloat16}}
 embed: {{models: [minilm, mpnet]}}
 report: {{folder: {folder}/report}}
+resources: {{embed: {{num_actors: {os.cpu_count()}}}}}
 """
     )
     return path
@@ -89,6 +92,7 @@ def bare_kernels(config_path: Path) -> tuple[float, set[str], int]:
         encoder = load_encoder(
             source.card, source.locate(), batch_tokens=config.embed.batch_tokens, threads=config.embed.threads
         )
+        torch.set_num_threads(os.cpu_count() or 1)
         hits = []
         questions = {corpus: embed_questions_table(pairs, encoder) for corpus, pairs in pairs_by_corpus.items()}
         for parts in chunks.values():
@@ -109,6 +113,7 @@ def make_pairs(run: object, chunks: dict[str, list[pa.Table]]) -> dict[str, pa.T
     config, plan = run.config, run.plan  # type: ignore[attr-defined]
     generate = make_generator(plan.generator, config.pairs.generator, config.seed, config.pairs.max_chunk_chars)
     validate = make_validator(plan.validator, config.pairs.validator, config.seed)
+    torch.set_num_threads(os.cpu_count() or 1)
     result = {}
     for corpus, parts in chunks.items():
         table = pa.concat_tables(parts)
