@@ -1,5 +1,6 @@
 """The `teleembed` command: run | plan | status | report | doctor."""
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,6 +8,12 @@ from pathlib import Path
 import click
 
 from teleembed_ray.errors import ArtifactError, ConfigError
+
+KNOWN: dict[str, type[ConfigError] | type[ArtifactError]] = {
+    "ConfigError": ConfigError,
+    "ArtifactError": ArtifactError,
+}
+RAISED_ON_WORKER = re.compile(r"^teleembed_ray\.errors\.(ConfigError|ArtifactError): (.+)$", re.MULTILINE)
 
 EXIT_CONFIG = 2
 EXIT_ARTIFACT = 3
@@ -114,6 +121,9 @@ def known_cause(error: BaseException) -> ConfigError | ArtifactError | None:
             continue
         if isinstance(current, (ConfigError, ArtifactError)):
             return current
+        # Ray brings the text of what a worker raised, and not always the exception itself.
+        if match := RAISED_ON_WORKER.search(str(current)):
+            return KNOWN[match[1]](match[2].strip())
         seen.add(id(current))
         queue += [current.__cause__, current.__context__, getattr(current, "cause", None)]
     return None

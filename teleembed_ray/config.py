@@ -21,6 +21,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 RESERVED_CORPORA = frozenset({"macro"})
 
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+# A path, a URL or a model's name.
+Location = Annotated[str, Field(min_length=1, max_length=2048, pattern=r"^[^\x00]+$")]
 
 
 class Section(BaseModel):
@@ -32,7 +34,7 @@ class Section(BaseModel):
 class DemoConfig(Section):
     """The demo corpus, written before the run where it is absent."""
 
-    folder: str
+    folder: Location
     num_documents: int = Field(default=4, ge=1, le=1_000_000)
     seed: int = 7
 
@@ -40,7 +42,7 @@ class DemoConfig(Section):
 class CorpusConfig(Section):
     """A folder of documents: a local path or an fsspec URL such as s3://bucket/prefix."""
 
-    path: str
+    path: Location
     separators: Literal["prose", "code"] = "prose"
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
@@ -74,7 +76,7 @@ class ChunkConfig(Section):
 class LlmConfig(Section):
     """One language model and how it is run; the numerics (dtype, threads, batch_size) are part of the fingerprint."""
 
-    model: str
+    model: Location
     engine: Literal["transformers"] = "transformers"
     revision: str | None = None
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
@@ -158,7 +160,7 @@ class EvaluateConfig(Section):
 class ReportConfig(Section):
     """scores -> page and tables."""
 
-    folder: str
+    folder: Location
     num_examples: int = Field(default=3, ge=0, le=50)
 
 
@@ -183,7 +185,7 @@ class ResourcesConfig(Section):
 class RunConfig(Section):
     """One run: what is read, what is computed and where it lands."""
 
-    lake: str
+    lake: Location
     seed: int = 7
     demo: DemoConfig | None = None
     corpora: dict[str, CorpusConfig]
@@ -208,20 +210,47 @@ class RunConfig(Section):
         return corpora
 
 
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """SafeLoader that refuses a key which stands twice, where YAML would silently keep the last."""
+class _StrictLoader(yaml.SafeLoader):
+    """SafeLoader that takes no key twice (YAML silently keeps the last), no key but text, and no aliases.
+
+    Aliases make a file of nine lines unfold to gigabytes.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(None, None, "aliases (*name) are not taken: write the value out", mark)
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[Any] = set()
+        seen: set[str] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
-            if isinstance(key, str) and key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} stands twice", key_node.start_mark
-                )
-            if isinstance(key, str):
-                seen.add(key)
+            if not isinstance(key, str) or key in seen:
+                problem = f"the key {key!r} " + ("stands twice" if isinstance(key, str) else "needs quotes")
+                raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
+            seen.add(key)
         return super().construct_mapping(node, deep=deep)
+
+
+def parse_yaml(text: str, source: str) -> Any:
+    """Return the value of a YAML text; raises ConfigError with the line and what is wrong."""
+    try:
+        return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 (a SafeLoader)
+    except RecursionError:
+        raise ConfigError(f"{source}: is nested too deeply") from None
+    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError) as error:
+        # The latter four come from PyYAML's own constructors, for a tagged value that is none.
+        raise ConfigError(f"{source}: is not valid YAML: {' '.join(str(error).split())}") from None
+
+
+def as_json(values: Any, source: str) -> str:
+    """Return values as JSON, which knows no dates, bytes or sets; raises ConfigError for such a value."""
+
+    def refuse(value: Any) -> Any:
+        raise ConfigError(f"{source}: {value!r}: is read by YAML as {type(value).__name__}: put quotes around it")
+
+    return json.dumps(values, default=refuse)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -232,10 +261,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
-    try:
-        values = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
-    except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{path}: is not valid YAML: {' '.join(str(error).split())}") from None
+    values = parse_yaml(text, str(path))
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: must hold keys and values, and holds {type(values).__name__}")
     return values
@@ -246,10 +272,7 @@ def _set(values: dict[str, Any], assignment: str) -> None:
     key, equals, text = assignment.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"--set {assignment}: must have the form key=value, for example --set chunk.overlap=25")
-    try:
-        value = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
-    except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"--set {assignment}: the value is not valid YAML: {' '.join(str(error).split())}") from None
+    value = parse_yaml(text, f"--set {assignment}")
     *sections, last = key.strip().split(".")
     for section in sections:
         inner = values.setdefault(section, {})
@@ -283,6 +306,6 @@ def load_config(path: str | Path, assignments: Sequence[str] = ()) -> RunConfig:
         _set(values, assignment)
     try:
         # JSON mode: strict about types (true is no number, "512" is no integer), while a list may fill a tuple.
-        return RunConfig.model_validate_json(json.dumps(values, default=str), strict=True)
+        return RunConfig.model_validate_json(as_json(values, str(path)), strict=True)
     except ValidationError as error:
         raise ConfigError(problems(error, str(path))) from None

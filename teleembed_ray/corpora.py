@@ -16,6 +16,7 @@ from teleembed_ray.errors import ConfigError
 from teleembed_ray.lake import Lake
 
 BLOCK_BYTES = 1 << 20
+NOT_REGULAR = "no regular file"
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,11 @@ def _find(source: str, corpus: str, config: CorpusConfig) -> tuple[Any, str, dic
         if not fs.isdir(root):
             raise ConfigError(f"{where}: there is no such folder")
         found = fs.find(root, detail=True)
-    except (ImportError, ValueError, OSError) as error:
-        raise ConfigError(f"{where}: cannot be listed: {error}") from None
+    except ConfigError:
+        raise
+    except Exception as error:
+        # Object stores raise errors of their own (no credentials, no such bucket, no connection).
+        raise ConfigError(f"{where}: cannot be listed: {type(error).__name__}: {error}") from None
     prefix = root.rstrip("/") + "/"
     relative = {str(name).removeprefix(prefix): detail for name, detail in found.items()}
     selected = {
@@ -85,6 +89,15 @@ def _content_digest(fs: Any, path: str) -> str:
     return hasher.hexdigest()
 
 
+def _known_digests(lake: Lake, path: str) -> dict[str, str]:
+    """Return the digests of an earlier listing; they only save time, so a damaged file counts as none."""
+    try:
+        known = json.loads(lake.read_bytes(path))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return {str(key): str(value) for key, value in known.items()} if isinstance(known, dict) else {}
+
+
 def list_corpus(source: str, corpus: str, config: CorpusConfig, lake: Lake, remember: bool) -> Listing:
     """Return the listing of one corpus; raises ConfigError, with the file that `source` names, for a bad folder.
 
@@ -93,12 +106,15 @@ def list_corpus(source: str, corpus: str, config: CorpusConfig, lake: Lake, reme
     """
     fs, root, found = _find(source, corpus, config)
     cache_path = f"_listings/{corpus}.json"
-    known: dict[str, str] = json.loads(lake.read_bytes(cache_path)) if lake.exists(cache_path) else {}
+    known = _known_digests(lake, cache_path)
     prefix = root.rstrip("/")
 
     def digest(path: str) -> tuple[str, str]:
         detail = found[path]
         stamp = f"{path}|{detail['size']}|{detail.get('ETag') or detail.get('mtime')}"
+        if detail["type"] != "file" or ("ETag" not in detail and not fs.isfile(f"{prefix}/{path}")):
+            # A pipe would wait for ever; a link to a folder, or to nothing, has no bytes.
+            return stamp, NOT_REGULAR
         if "ETag" in detail:
             return stamp, str(detail["ETag"])
         return stamp, known.get(stamp) or _content_digest(fs, f"{prefix}/{path}")

@@ -15,7 +15,8 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -24,6 +25,7 @@ from typing import Any
 import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock, Timeout
 
 from teleembed_ray.errors import ArtifactError, ConfigError
 
@@ -137,13 +139,47 @@ class Lake:
     def _full(self, path: str) -> str:
         return f"{self._base}/{path}"
 
+    def check_usable(self) -> None:
+        """Raise ConfigError where the lake can neither be there nor be made."""
+        try:
+            self.exists(MARKER)
+            if self._is_local:
+                there = next(path for path in (Path(self._base), *Path(self._base).parents) if path.exists())
+                if not there.is_dir():
+                    raise NotADirectoryError(f"{there} is a file")
+        except ConfigError:
+            raise
+        except Exception as error:
+            # Object stores raise errors of their own (no credentials, no such bucket, no connection).
+            raise ConfigError(f"lake: {self.root!r} cannot be used: {type(error).__name__}: {error}") from None
+
     def create(self) -> None:
         """Make the lake's folder and its marker; raises ConfigError where that is not possible."""
+        self.check_usable()
         try:
             if not self.exists(MARKER):
                 self.write_bytes(MARKER, json.dumps({"format": 1}).encode())
-        except OSError as error:
-            raise ConfigError(f"lake: {self.root!r} cannot be written: {error}") from None
+        except Exception as error:
+            raise ConfigError(f"lake: {self.root!r} cannot be written: {type(error).__name__}: {error}") from None
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep a second run of this machine out; raises ArtifactError at once where one is under way.
+
+        The operating system drops the lock of a killed run. An object store has no such lock: there nothing is checked.
+        """
+        if not self._is_local:
+            yield
+            return
+        lock = FileLock(self._full("_lock"))
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise ArtifactError(f"another run is using the lake {self.root}: wait for it, or stop it") from None
+        try:
+            yield
+        finally:
+            lock.release()
 
     def check_visible(self) -> None:
         """Raise ArtifactError where this machine does not see the lake that the driver made."""
@@ -192,12 +228,21 @@ class Lake:
         """Return a published partition, or None where there is none."""
         path = partition_path(table, keys)
         try:
-            manifest = json.loads(self.read_bytes(f"{path}/{MANIFEST}"))
-            return Partition(table, path, manifest) if self._is_current(path, manifest) else None
+            manifest = self._read_manifest(path)
         except FileNotFoundError:
             return None
-        except ValueError as error:
-            raise ArtifactError(f"{path}/{MANIFEST} is damaged ({error}): delete that folder and run again") from None
+        return Partition(table, path, manifest) if self._is_current(path, manifest) else None
+
+    def _read_manifest(self, path: str) -> dict[str, Any]:
+        """Return the manifest of a partition; one that says less than it must is as good as none."""
+        try:
+            manifest = json.loads(self.read_bytes(f"{path}/{MANIFEST}"))
+            [File(**entry) for entry in manifest["files"]]
+            if not isinstance(manifest["fingerprint"], str) or not isinstance(manifest["num_rows"], int):
+                raise TypeError("fingerprint or num_rows")
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise ArtifactError(f"{path}/{MANIFEST} is damaged: delete the folder {path} and run again") from None
+        return dict(manifest)
 
     def partitions(self, table: str, keys: Keys | None = None) -> list[Partition]:
         """Return all published partitions of a table that match `keys`, in path order."""
@@ -208,7 +253,7 @@ class Lake:
             path = name[name.rindex(f"{self._base}/") + len(self._base) + 1 :].removesuffix(f"/{MANIFEST}")
             pieces = dict(piece.split("=", 1) for piece in path.split("/")[1:])
             if all(pieces.get(key) == value for key, value in wanted.items()):
-                manifest = json.loads(self.read_bytes(name[len(self._base) + 1 :]))
+                manifest = self._read_manifest(path)
                 if self._is_current(path, manifest):
                     found.append(Partition(table, path, manifest))
         return found
@@ -235,8 +280,16 @@ class Lake:
         return pa.concat_tables(tables)
 
     def read_part(self, partition: Partition, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the rows of one part file; raises ArtifactError where it is missing or damaged."""
-        return self.read_parquet(f"{partition.path}/{name}", columns)
+        """Return the rows of one part file; raises ArtifactError where it is missing or not what was published."""
+        path = f"{partition.path}/{name}"
+        try:
+            data = self.read_bytes(path)
+        except FileNotFoundError:
+            raise ArtifactError(f"{path} is missing from the lake {self.root}: run again to rebuild it") from None
+        wanted = next(file.sha256 for file in partition.files if file.name == name)
+        if hashlib.sha256(data).hexdigest() != wanted:
+            raise ArtifactError(f"{path} is damaged, it is not what was written: delete its folder and run again")
+        return pq.ParquetFile(pa.BufferReader(data)).read(columns=columns)
 
     def read_parquet(self, path: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows of one Parquet file of the lake; raises ArtifactError where it is missing or damaged."""
@@ -248,8 +301,10 @@ class Lake:
             raise ArtifactError(
                 f"{path} is missing from the lake {self.root}: run the same command again to rebuild it"
             ) from None
-        except pa.ArrowInvalid as error:
-            raise ArtifactError(f"{path} is damaged ({error}): delete its folder and run again") from None
+        except (pa.ArrowException, OSError) as error:
+            # Arrow reports bytes that are no Parquet as an OSError.
+            reason = str(error).splitlines()[0]
+            raise ArtifactError(f"{path} is damaged ({reason}): delete its folder and run again") from None
 
     def read_all(self, table: str, keys: Keys | None = None, columns: Sequence[str] | None = None) -> pa.Table | None:
         """Return the rows of all matching partitions, or None where there is none."""

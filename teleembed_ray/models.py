@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from huggingface_hub import try_to_load_from_cache
+from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
 from teleembed_ray.config import RunConfig
 from teleembed_ray.demo.models import EMBEDDED, embedded_available, embedded_model, embedded_revision
@@ -52,7 +53,7 @@ class EncoderSource:
 
 def is_folder(name: str) -> bool:
     """Whether a model name is meant as a path; a hub id is `model` or `owner/model`."""
-    return name.startswith(("/", "./", "../", "~")) or Path(name).is_dir()
+    return name.startswith(("/", "./", "../", "~/")) or (len(name) < 256 and Path(name).is_dir())
 
 
 def resolve(key: str, name: str, revision: str | None) -> ModelSource:
@@ -69,22 +70,30 @@ def resolve(key: str, name: str, revision: str | None) -> ModelSource:
         if not (folder / "config.json").is_file():
             raise ConfigError(f"{key}: {name!r}: is no model folder: it has no config.json")
         return ModelSource(str(folder.resolve()), folder_revision(folder))
-    if not isinstance(try_to_load_from_cache(name, "config.json", revision=revision), str):
+    if not is_cached(name, revision):
         _ask_hub(key, name, revision)
     return ModelSource(name, revision)
+
+
+def is_cached(hub_id: str, revision: str | None) -> bool:
+    """Whether the local hub cache holds a model; a name that is no hub id is not there."""
+    try:
+        return isinstance(try_to_load_from_cache(hub_id, "config.json", revision=revision), str)
+    except HFValidationError:
+        return False
 
 
 def _ask_hub(key: str, name: str, revision: str | None) -> None:
     """Raise ConfigError where a hub does not know a model, before a cluster is started for it."""
     from huggingface_hub import model_info
-    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
     try:
         model_info(name, revision=revision, timeout=10)
     except (RepositoryNotFoundError, RevisionNotFoundError, HFValidationError) as error:
         reason = str(error).splitlines()[0]
         raise ConfigError(f"{key}: {name!r}: is no folder here, and the model hub refuses it: {reason}") from None
-    except OSError as error:
+    except Exception as error:
+        # Which library's errors come through depends on how the hub's client reaches the network.
         raise ConfigError(
             f"{key}: {name!r}: is no folder here, is not in the local hub cache, and the hub cannot be reached "
             f"({type(error).__name__}): name a local folder, or download it first"
@@ -105,6 +114,8 @@ def resolve_encoder(name: str, config_path: Path) -> EncoderSource:
         known = sorted({card.stem for folder in folders for card in folder.glob("*.yaml")})
         raise ConfigError(f"{config_path}: embed.models: {name!r}: there is no such model card; there are {known}")
     card = load_card(path)
+    if card.name != name:
+        raise ConfigError(f"{path}: name: {card.name!r}: must be the file's name, {name!r}")
     reference = card.path or card.hub_id
     if card.embedded and not card.path and embedded_available(card.embedded):
         reference = f"{EMBEDDED_PREFIX}{card.embedded}"
@@ -130,6 +141,6 @@ def where_is(card_path: Path) -> str:
         return f"folder {card.path}" if Path(card.path).expanduser().is_dir() else f"missing: no folder {card.path}"
     if card.embedded and embedded_available(card.embedded):
         return "found: weights of an installed package"
-    if card.hub_id and isinstance(try_to_load_from_cache(card.hub_id, "config.json", revision=card.revision), str):
+    if card.hub_id and is_cached(card.hub_id, card.revision):
         return "found: in the hub cache"
     return f"not here: would be downloaded from the hub as {card.hub_id}"

@@ -16,7 +16,7 @@ from teleembed_ray import ids
 from teleembed_ray.config import RunConfig
 from teleembed_ray.corpora import Listing
 from teleembed_ray.errors import ArtifactError, ConfigError
-from teleembed_ray.lake import Keys, Lake, Partition, partition_path
+from teleembed_ray.lake import PARTITION_KEYS, Keys, Lake, Partition, partition_path
 from teleembed_ray.models import EncoderSource, ModelSource
 from teleembed_ray.progress import Progress
 
@@ -86,8 +86,8 @@ class Stage:
     version: int
     cells: Callable[[Plan], list[Cell]]
     run: Callable[["RunContext", list[Cell]], None]
-    # Whether what the stage leaves outside the lake is there.
-    is_present: Callable[[RunConfig], bool] = lambda config: True
+    # Whether what the stage leaves outside the lake is there, as the lake recorded it.
+    is_present: Callable[[RunConfig, Lake], bool] = lambda config, lake: True
 
     def cell(self, table: str, keys: Keys, settings: dict[str, Any], inputs: Iterable[str]) -> Cell:
         """Return a cell of this stage, its fingerprint made of everything that shapes its rows."""
@@ -135,7 +135,14 @@ def state(lake: Lake, cell: Cell) -> str:
         return "missing"
     if partition.manifest["fingerprint"] != cell.fingerprint:
         return "stale"
-    return "done" if lake.is_whole(partition) else "damaged"
+    rejects = lake.partition("rejects", reject_keys(cell)) if partition.manifest.get("num_rejects") else partition
+    return "done" if lake.is_whole(partition) and rejects is not None and lake.is_whole(rejects) else "damaged"
+
+
+def reject_keys(cell: Cell) -> dict[str, str | int]:
+    """Keys of the rejects partition that belongs to a cell."""
+    keys = {key: value for key, value in cell.keys.items() if key in PARTITION_KEYS["rejects"]}
+    return {"stage": cell.stage, **keys}
 
 
 def select_stages(
@@ -162,7 +169,7 @@ def run(context: RunContext, stages: Sequence[Stage], connect: Callable[[], None
     num_computed = 0
     for stage in stages:
         cells = context.plan.cells[stage.name]
-        is_present = stage.is_present(context.config)
+        is_present = stage.is_present(context.config, context.lake)
         stale = [cell for cell in cells if not is_present or state(context.lake, cell) != "done"]
         if not stale:
             context.progress.note(f"{stage.name}: all {len(cells)} cells are there")

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 LINE_INTERVAL_S = 10.0
+LEAST_SHARE = 0.1
 
 
 @dataclass
@@ -48,11 +49,12 @@ class Task:
             self.bar.update(self.bar_task, total=self.total)
 
     def _print_line(self, elapsed_s: float) -> None:
-        rate = self.done / elapsed_s
-        left_s = (self.total - self.done) / rate if rate else 0.0
+        rate, share = self.done / elapsed_s, self.done / max(self.total, 1)
+        # The start of a stage, with its models still loading, says nothing about the rest.
+        left = f", about {(self.total - self.done) / rate:,.0f} s left" if share >= LEAST_SHARE else ""
         print(
-            f"{self.name}: {self.done:,} of {self.total:,} {self.unit} ({100 * self.done / max(self.total, 1):.0f} %), "
-            f"{rate:,.1f} a second, about {left_s:,.0f} s left",
+            f"{self.name}: {self.done:,} of {self.total:,} {self.unit} ({100 * share:.0f} %), "
+            f"{rate:,.1f} a second{left}",
             file=self.stream,
             flush=True,
         )

@@ -13,7 +13,7 @@ from typing import Any
 import teleembed_ray
 from teleembed_ray.config import RunConfig, load_config
 from teleembed_ray.corpora import list_corpus
-from teleembed_ray.errors import ConfigError
+from teleembed_ray.errors import ArtifactError, ConfigError
 from teleembed_ray.lake import Lake
 from teleembed_ray.models import resolve_models
 from teleembed_ray.pipeline import Plan, RunContext, Stage, run, select_stages
@@ -49,7 +49,14 @@ def anchored(path: str) -> str:
     if "://" in path:
         return path
     base = Path.home() / "teleembed" if is_submitted_job() else Path.cwd()
-    return str((base / Path(path).expanduser()).resolve())
+    return str((base / _expanded(path)).resolve())
+
+
+def _expanded(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"{path!r}: {error}") from None
 
 
 def _with_anchored_outputs(config: RunConfig) -> RunConfig:
@@ -65,7 +72,7 @@ def _with_anchored_outputs(config: RunConfig) -> RunConfig:
         demo = demo.model_copy(update={"folder": folder})
     for name, corpus in corpora.items():
         if "://" not in corpus.path:
-            path = str(Path(corpus.path).expanduser().resolve())
+            path = str(_expanded(corpus.path).resolve())
             corpora[name] = corpus.model_copy(update={"path": path})
     report = config.report.model_copy(update={"folder": anchored(config.report.folder)})
     changes = {"lake": anchored(config.lake), "demo": demo, "corpora": corpora, "report": report}
@@ -80,6 +87,8 @@ def prepare(path: Path, assignments: Sequence[str], stages: Sequence[Stage], pro
     config = _with_anchored_outputs(load_config(path, assignments))
     encoders, generator, validator = resolve_models(config, path)
     lake = Lake(config.lake)
+    lake.check_usable()
+    _check_folders(config, path)
     if write:
         lake.create()
         if config.demo is not None:
@@ -91,6 +100,21 @@ def prepare(path: Path, assignments: Sequence[str], stages: Sequence[Stage], pro
     for stage in stages:
         plan.add(stage.name, stage.cells(plan))
     return Run(config, lake, plan)
+
+
+def _check_folders(config: RunConfig, path: Path) -> None:
+    """Refuse outputs that would be read as documents, and a report folder that cannot be one."""
+    if "://" in config.report.folder:
+        raise ConfigError(f"{path}: report.folder: {config.report.folder!r}: must be a folder of this machine")
+    report = Path(config.report.folder)
+    there = next(parent for parent in (report, *report.parents) if parent.exists())
+    if not there.is_dir():
+        raise ConfigError(f"{path}: report.folder: {config.report.folder!r}: {there} is a file")
+    outputs = {"lake": config.lake, "report.folder": config.report.folder}
+    for name, corpus in config.corpora.items():
+        for key, output in outputs.items():
+            if Path(corpus.path) in (Path(output), *Path(output).parents):
+                raise ConfigError(f"{path}: {key}: {output!r}: lies in corpora.{name}.path: it would become documents")
 
 
 def _write_demo(config: RunConfig, progress: Progress) -> None:
@@ -138,14 +162,22 @@ def connect(config: RunConfig, progress: Progress) -> None:
 
     address = os.environ.get("RAY_ADDRESS")
     resources = config.resources
+    if address:
+        progress.note(f"ray: connecting to {address}")
     local = {
         "num_cpus": resources.num_cpus or os.cpu_count() or 1,
         "include_dashboard": False,
         "object_store_memory": resources.object_store_bytes,
     }
     if not ray.is_initialized():
-        with _native_stderr_closed():
-            ray.init(log_to_driver=False, logging_level=logging.ERROR, **({"address": address} if address else local))
+        options = {"address": address} if address else local
+        try:
+            with _native_stderr_closed():
+                ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
+        except Exception as error:
+            # Ray raises bare exceptions here: no cluster at the address, or its processes did not come up in time.
+            where = f"at {address}" if address else "on this machine"
+            raise ArtifactError(f"Ray could not be started {where}: {' '.join(str(error).split())}") from error
     for name in ("ray", "ray.data"):
         logging.getLogger(name).setLevel(logging.ERROR)
     context = ray.data.DataContext.get_current()
@@ -209,10 +241,13 @@ def run_config(
     selected = select_stages(STAGES, only, start, end)
     prepared = prepare(path, assignments, STAGES, progress, write=True)
     context = RunContext(prepared.plan, prepared.lake, progress, provenance())
-    write_benchmark(context)
-    num_computed = run(context, selected, lambda: connect(prepared.config, progress))
+    with prepared.lake.locked():
+        write_benchmark(context)
+        num_computed = run(context, selected, lambda: connect(prepared.config, progress))
     if num_computed == 0:
         progress.note("nothing to do: every cell is there")
     progress.note(f"lake: {prepared.config.lake}")
-    progress.note(f"page: {Path(prepared.config.report.folder) / 'index.html'}")
+    page = Path(prepared.config.report.folder) / "index.html"
+    if page.is_file():
+        progress.note(f"page: {page}")
     return prepared

@@ -128,3 +128,25 @@ def test_every_config_that_comes_with_the_project_is_valid() -> None:
     for path in sorted((Path(__file__).parents[1] / "configs").glob("*.yaml")):
         if path.stem != "rayjob":
             assert isinstance(load_config(path), RunConfig)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: &a [1]\nb: *a\n", "aliases"),
+        ("z: &z [*z]\n", "aliases"),
+        ("2020-01-01: 2\n", "needs quotes"),
+        ("corpora: {1: {path: a}}\n", "the key 1 needs quotes"),
+        ("lake: !!bool zz\n", "is not valid YAML"),
+        ("lake: 2020-01-01\n", "is read by YAML as date: put quotes around it"),
+        ("lake: " + "[" * 3000, "nested too deeply"),
+        ("lake: ''\n", "lake"),
+        ('lake: "a\\0b"\n', "lake"),
+    ],
+)
+def test_yaml_that_python_would_stumble_over_is_one_line(tmp_path: Path, text: str, expected: str) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=expected) as caught:
+        load_config(path)
+    assert "\n" not in str(caught.value)

@@ -182,3 +182,36 @@ def test_readers_never_see_half_a_file(tmp_path: Path) -> None:
     reader.join()
     assert sizes <= {4_000_000}
     assert sizes
+
+
+def test_another_file_of_the_same_size_is_not_taken_for_the_part(lake: Lake) -> None:
+    publish(lake, "f1", ROWS)
+    partition = lake.require("chunks", KEYS, "chunk")
+    size = partition.files[0].num_bytes
+    lake.write_bytes(f"{partition.path}/{part_name(0)}", b"x" * size)
+    assert lake.is_whole(partition)
+    with pytest.raises(ArtifactError, match="it is not what was written"):
+        lake.read(partition)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", '{"fingerprint": "x"}', "\udcff"])
+def test_a_damaged_manifest_is_named_whatever_it_holds(lake: Lake, text: str) -> None:
+    publish(lake, "f1", ROWS)
+    path = partition_path("chunks", KEYS)
+    lake.write_bytes(f"{path}/{MANIFEST}", text.encode("utf-8", "surrogateescape"))
+    for look in (lambda: lake.partition("chunks", KEYS), lambda: lake.partitions("chunks")):
+        with pytest.raises(ArtifactError, match="is damaged: delete the folder"):
+            look()
+
+
+def test_a_second_run_on_one_lake_is_kept_out_until_the_first_is_over(tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path / "lake"))
+    lake.create()
+    with (
+        lake.locked(),
+        pytest.raises(ArtifactError, match="another run is using the lake"),
+        Lake(lake.root).locked(),
+    ):
+        pass
+    with Lake(lake.root).locked():
+        pass

@@ -23,10 +23,10 @@ corpora:
   fronthaul: {{path: {folder}/documents/fronthaul}}
   core: {{path: {folder}/documents/core}}
   stack: {{path: {folder}/documents/stack, separators: code}}
-chunk: {{sizes: [256, 512]}}
+chunk: {{sizes: [512]}}
 pairs:
-  per_cell: 3
-  batch_size: 4
+  per_cell: 2
+  batch_size: 2
   max_chunk_chars: 800
   generator: {{model: "embedded:SmolLM2-135M-Instruct", max_tokens: 24, dtype: bfloat16}}
   validator: {{model: "embedded:gemma-3-270m", style: few_shot, dtype: bfloat16}}
@@ -39,6 +39,10 @@ report: {{folder: {folder}/report}}
 def write_config(folder: Path) -> Path:
     path = folder / "run.yaml"
     path.write_text(CONFIG.format(folder=folder))
+    # A second model that costs little: the same weights under another card.
+    card = (Path(__file__).parents[1] / "configs" / "models" / "minilm.yaml").read_text()
+    (folder / "models").mkdir()
+    (folder / "models" / "other.yaml").write_text(card.replace("name: minilm", "name: other"))
     return path
 
 
@@ -92,12 +96,12 @@ def test_the_second_run_does_nothing_says_so_and_starts_no_ray(unbroken: Path) -
 
 def test_a_new_model_computes_its_own_cells_only(unbroken: Path) -> None:
     before = {path: (unbroken / "lake" / path / "_manifest.json").stat().st_mtime_ns for path in manifests(unbroken)}
-    finish(unbroken / "run.yaml", "--set", "embed.models=[minilm, mpnet]")
+    finish(unbroken / "run.yaml", "--set", "embed.models=[minilm, other]")
     after = {path: (unbroken / "lake" / path / "_manifest.json").stat().st_mtime_ns for path in manifests(unbroken)}
     assert {path for path in before if before[path] != after[path]} == {"reports"}
     new = set(after) - set(before)
     assert new
-    assert all("model=mpnet" in path for path in new)
+    assert all("model=other" in path for path in new)
 
 
 @pytest.mark.parametrize("sign", ["chunk: ", "pairs: ", "retrieve: "])
@@ -116,14 +120,18 @@ def test_killed_in_the_middle_and_started_again_ends_with_the_same_tables(
     process.wait()
     process.stderr.close()
     finish(config)
-    assert contents(tmp_path) == {path: value for path, value in contents(unbroken).items() if "mpnet" not in path}
+    assert contents(tmp_path) == {
+        path: value for path, value in contents(unbroken).items() if "model=other" not in path
+    }
 
 
 def test_two_actors_make_the_same_tables_as_one(unbroken: Path, tmp_path: Path) -> None:
     two = dict.fromkeys(("embed", "generator", "validator"), "{num_actors: 2, num_cpus: 0.25}")
     options = [f"--set=resources.{name}={value}" for name, value in two.items()]
     finish(write_config(tmp_path), *options, "--set=resources.num_cpus=3")
-    assert contents(tmp_path) == {path: value for path, value in contents(unbroken).items() if "mpnet" not in path}
+    assert contents(tmp_path) == {
+        path: value for path, value in contents(unbroken).items() if "model=other" not in path
+    }
 
 
 def test_scores_worked_out_again_with_numpy(unbroken: Path) -> None:
@@ -150,7 +158,8 @@ def test_scores_worked_out_again_with_numpy(unbroken: Path) -> None:
             assert score["value"] is None
         assert score["n"] == len(asked)
         num_checked += 1
-    assert num_checked >= 2 * 3 * 2 * 2 * 2
+    # Two metrics, three corpora, two strategies, two subsets.
+    assert num_checked >= 2 * 3 * 2 * 2
 
 
 def test_strategy_c_equals_one_flat_index_over_everything(unbroken: Path) -> None:
@@ -191,3 +200,44 @@ def test_the_page_is_there_and_can_be_rebuilt_from_the_lake_alone(unbroken: Path
     command = [sys.executable, "-m", "teleembed_ray.cli", "report", "--config", str(unbroken / "run.yaml")]
     subprocess.run(command, check=True, capture_output=True)
     assert page.read_bytes() == first
+
+
+REAL_CONFIG = """
+lake: {folder}/lake
+corpora:
+  3gpp: {{path: "{data}/3gpp", include: ["33516-i00.docx", "33519-i00.docx"]}}
+  oran: {{path: "{data}/oran", include: ["*Y1GAP*.docx", "*O2-IMS*.docx"]}}
+  torch: {{path: "{torch}", separators: code, include: ["c10/util/[A-C]*"]}}
+chunk: {{sizes: [512]}}
+pairs:
+  per_cell: 2
+  batch_size: 4
+  max_chunk_chars: 800
+  generator: {{model: "embedded:SmolLM2-135M-Instruct", max_tokens: 24, dtype: bfloat16}}
+  validator: {{model: "embedded:gemma-3-270m", style: few_shot, dtype: bfloat16}}
+embed: {{models: [minilm]}}
+report: {{folder: {folder}/report}}
+"""
+
+
+@pytest.mark.real
+def test_real_specifications_and_headers_give_a_full_report(real_data: Path, tmp_path: Path) -> None:
+    import torch
+
+    headers = Path(torch.__file__).parent / "include"
+    config = tmp_path / "real.yaml"
+    config.write_text(REAL_CONFIG.format(folder=tmp_path, data=real_data, torch=headers))
+    finish(config)
+    listed = [path for path in (tmp_path / "lake" / "_listings").glob("*.json") for _ in json.loads(path.read_text())]
+    rejects = read(tmp_path, "rejects").to_pylist()
+    documents = read(tmp_path, "documents").to_pylist()
+    rejected = [row for row in rejects if row["stage"] == "ingest"]
+    assert len(listed) == len(documents) + len(rejected)
+    assert len(documents) > 10
+    texts = {row["doc_id"]: row["text"] for row in documents}
+    chunks = read(tmp_path, "chunks").to_pylist()
+    assert all(texts[chunk["doc_id"]][chunk["start"] : chunk["end"]] == chunk["text"] for chunk in chunks)
+    asked = read(tmp_path, "pairs").to_pylist()
+    assert {pair["corpus"] for pair in asked} == {"3gpp", "oran", "torch"}
+    assert read(tmp_path, "rankings").num_rows == 2 * len(asked)
+    assert "minilm" in (tmp_path / "report" / "index.html").read_text()

@@ -88,7 +88,7 @@ def _symbol_text(element: Any) -> str:
     try:
         code = int(element.get(_CHAR, ""), 16)
         character = chr(0xF000 | code) if font == "symbol" else chr(code)
-    except ValueError:
+    except (ValueError, OverflowError):
         return ""
     return BULLET if font != "symbol" and is_private(character) else character
 

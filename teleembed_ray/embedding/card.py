@@ -1,11 +1,11 @@
 """A model card: how the authors of an embedding model meant it to be used, in one YAML file a model."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from teleembed_ray.config import as_json, problems, read_yaml
 from teleembed_ray.errors import ConfigError
 
 
@@ -33,6 +33,13 @@ class ModelCard(BaseModel):
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     licence: str = Field(min_length=1)
     num_parameters: int = Field(ge=1)
+
+    @field_validator("revision", mode="before")
+    @classmethod
+    def _revision_is_text(cls, revision: object) -> object:
+        if isinstance(revision, (int, float)):
+            raise ValueError("quote it: YAML reads an all-digit hash as a number")
+        return revision
 
     @field_validator("query_prompt", "document_prompt")
     @classmethod
@@ -79,26 +86,8 @@ def _prompted(prompt: str | None, text: str) -> str:
 def load_card(path: str | Path) -> ModelCard:
     """Read a model card; raises ConfigError with file, key, value and rule for whatever is wrong."""
     path = Path(path)
+    values = read_yaml(path)
     try:
-        values: Any = yaml.safe_load(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file") from None
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: cannot be read as YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path}: must hold keys and values, and holds {type(values).__name__}")
-    try:
-        return ModelCard.model_validate(values, strict=True)
+        return ModelCard.model_validate_json(as_json(values, str(path)), strict=True)
     except ValidationError as error:
-        raise ConfigError("; ".join(_problem(path, item) for item in error.errors())) from None
-
-
-def _problem(path: Path, item: Any) -> str:
-    key = ".".join(map(str, item["loc"])) or "(whole file)"
-    if item["type"] == "extra_forbidden":
-        return f"{path}: {key}: unknown key"
-    if item["type"] == "missing":
-        return f"{path}: {key}: is required and missing"
-    shown = "" if isinstance(item["input"], dict) else f"{item['input']!r}: "
-    hint = " (quote it: YAML reads an all-digit hash as a number)" if key == "revision" else ""
-    return f"{path}: {key}: {shown}{item['msg'].removeprefix('Value error, ')}{hint}"
+        raise ConfigError(problems(error, str(path))) from None

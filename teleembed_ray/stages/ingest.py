@@ -6,7 +6,7 @@ import fsspec
 import pyarrow as pa
 
 from teleembed_ray import schemas
-from teleembed_ray.corpora import SourceFile
+from teleembed_ray.corpora import NOT_REGULAR, SourceFile
 from teleembed_ray.documents.kernel import documents_table
 from teleembed_ray.errors import ArtifactError
 from teleembed_ray.lake import Lake
@@ -45,11 +45,16 @@ def cut(files: tuple[SourceFile, ...]) -> list[list[SourceFile]]:
 
 def read_files(lake: Lake, task: PartTask) -> pa.Table:
     """Read the bytes of one part's files; a file that cannot be read keeps its row, with the reason."""
-    corpus, url, paths = task.source
+    corpus, url, files = task.source
     fs, root = fsspec.core.url_to_fs(url)
     rows = []
-    for path in paths:
-        row = {"corpus": corpus, "path": path, "data": None, "problem": None}
+    for path, is_regular in files:
+        # A name that is no UTF-8 is written with escapes; the file is opened by its own name.
+        shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        row = {"corpus": corpus, "path": shown, "data": None, "problem": None}
+        if not is_regular:
+            rows.append(row | {"problem": "is no regular file (a pipe, or a link to a folder or to nothing)"})
+            continue
         try:
             row["data"] = fs.cat_file(f"{root.rstrip('/')}/{path}")
         except OSError as error:
@@ -99,7 +104,12 @@ def run(context: RunContext, cells: list[Cell]) -> None:
         corpus = str(cell.keys["corpus"])
         url = context.config.corpora[corpus].path
         tasks = [
-            PartTask(cell.fingerprint, index, (corpus, url, [file.path for file in files]), len(files))
+            PartTask(
+                cell.fingerprint,
+                index,
+                (corpus, url, [(file.path, file.digest != NOT_REGULAR) for file in files]),
+                len(files),
+            )
             for index, files in enumerate(cut(context.plan.listings[corpus].files))
         ]
         works.append(Work(cell, tasks))

@@ -18,8 +18,8 @@ import ray.data
 
 from teleembed_ray import schemas
 from teleembed_ray.config import ActorConfig
-from teleembed_ray.lake import PARTITION_KEYS, File, Lake
-from teleembed_ray.pipeline import Cell, RunContext
+from teleembed_ray.lake import File, Lake
+from teleembed_ray.pipeline import Cell, RunContext, reject_keys
 
 # Columns that travel with a block: which part it is, and how many rows the part has, so that a block which Ray split
 # or joined is noticed and not written.
@@ -192,21 +192,18 @@ def publish(context: RunContext, cell: Cell, files: Sequence[File], seconds: flo
         **extra,
     }
     rejects = context.lake.parts_done(rejects_fingerprint(cell.fingerprint))
-    if rejects or context.lake.partition("rejects", reject_keys(cell)):
-        context.lake.publish(
+    old_rejects = context.lake.partition("rejects", reject_keys(cell))
+    if rejects or (old_rejects and old_rejects.manifest["fingerprint"] != rejects_fingerprint(cell.fingerprint)):
+        old_rejects = context.lake.publish(
             "rejects",
             reject_keys(cell),
             rejects_fingerprint(cell.fingerprint),
             {"stage": cell.stage},
             [file for files in rejects.values() for file in files],
         )
+    # Rejects that a run published before it was killed, short of publishing the cell, count as well.
+    manifest["num_rejects"] = old_rejects.num_rows if old_rejects else 0
     context.lake.publish(cell.table, cell.keys, cell.fingerprint, manifest, files)
-
-
-def reject_keys(cell: Cell) -> dict[str, str | int]:
-    """Keys of the rejects partition that belongs to a cell."""
-    keys = {key: value for key, value in cell.keys.items() if key in PARTITION_KEYS["rejects"]}
-    return {"stage": cell.stage, **keys}
 
 
 def run_parts(

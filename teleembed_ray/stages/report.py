@@ -3,12 +3,13 @@
 import json
 from pathlib import Path
 
+from teleembed_ray import ids
 from teleembed_ray.config import RunConfig
 from teleembed_ray.errors import ArtifactError
 from teleembed_ray.lake import Lake, partition_path
-from teleembed_ray.pipeline import Cell, Plan, RunContext, Stage
+from teleembed_ray.pipeline import Cell, Plan, RunContext, Stage, reject_keys, state
 from teleembed_ray.report.page import build_report
-from teleembed_ray.stages.parts import publish, reject_keys, rejects_fingerprint
+from teleembed_ray.stages.parts import publish, rejects_fingerprint
 
 BENCHMARK = "_benchmark.json"
 
@@ -19,9 +20,16 @@ def cells(plan: Plan) -> list[Cell]:
     return [STAGE.cell("reports", {}, plan.config.report.model_dump(mode="json"), inputs)]
 
 
-def is_present(config: RunConfig) -> bool:
-    """Whether the page lies where the configuration wants it."""
-    return (Path(config.report.folder) / "index.html").is_file()
+def page_digest(folder: Path) -> str:
+    """Digest of the page and its tables, or of nothing where they are not there."""
+    files = [folder / "index.html", *sorted((folder / "tables").glob("*"))]
+    return ids.digest(*(part for file in files if file.is_file() for part in (file.name, file.read_bytes())))
+
+
+def is_present(config: RunConfig, lake: Lake) -> bool:
+    """Whether the page and tables lie where the configuration wants them, as the run wrote them."""
+    record = lake.partition("reports", {})
+    return record is not None and record.manifest.get("page_digest") == page_digest(Path(config.report.folder))
 
 
 def benchmark(plan: Plan) -> dict[str, str]:
@@ -44,15 +52,22 @@ def rebuild(lake: Lake, folder: Path, num_examples: int) -> Path:
     """Write the page from the lake alone: no documents, models or configuration are looked at."""
     if not lake.exists(BENCHMARK):
         raise ArtifactError(f"the lake {lake.root} holds no run: start with `teleembed run`")
-    return build_report(lake.restricted_to(json.loads(lake.read_bytes(BENCHMARK))), folder, num_examples)
+    try:
+        current = lake.restricted_to(json.loads(lake.read_bytes(BENCHMARK)))
+    except (ValueError, TypeError):
+        raise ArtifactError(f"{BENCHMARK} in {lake.root} is damaged: `teleembed run` writes it again") from None
+    return build_report(current, folder, num_examples)
 
 
 def run(context: RunContext, cells: list[Cell]) -> None:
     """Write the page from the partitions of this run's plan."""
     report = context.config.report
+    for cell in context.plan.all_cells:
+        if cell.stage != STAGE.name and state(context.lake, cell) != "done":
+            raise ArtifactError(f"{cell.path} is missing or stale: run with --from {cell.stage} before the report")
     page = rebuild(context.lake, Path(report.folder), report.num_examples)
     for cell in cells:
-        publish(context, cell, [], 0.0)
+        publish(context, cell, [], 0.0, page_digest=page_digest(page.parent))
     context.progress.note(f"report: {page}")
 
 

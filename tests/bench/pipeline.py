@@ -1,6 +1,6 @@
 """Wall time of the whole pipeline on Ray against the sum of its bare kernels on the same rows.
 
-    make bench NAME=pipeline [DOCUMENTS=24] [ROUNDS=3]
+    make bench NAME=pipeline [DOCUMENTS=6] [ROUNDS=3]
 
 Both sides read the same demo corpus and make the same pairs (checked), vectors and rankings. The bare side is one
 process that calls the kernels part by part on all cores, with the same batches, without Ray, lake or receipts; its time
@@ -146,7 +146,7 @@ def pipeline(config_path: Path) -> float:
 
 def main() -> None:
     """Compare and print the ratio; exit 1 above the ceiling, or where the kernels took too little to tell."""
-    num_documents, rounds = int(os.environ.get("DOCUMENTS", "24")), int(os.environ.get("ROUNDS", "3"))
+    num_documents, rounds = int(os.environ.get("DOCUMENTS", "6")), int(os.environ.get("ROUNDS", "3"))
     bare, whole = [], []
     for number in range(rounds):
         with tempfile.TemporaryDirectory() as folder:

@@ -69,7 +69,7 @@ def test_an_instruction_stands_before_queries_only() -> None:
         ("licence: MIT", "licence: MIT\ninstruction: Find it", r"query_prompt has no {task}"),
         ("licence: MIT", "licence: MIT\ndocument_prompt: '{task}'", r"never before documents"),
         ("licence: MIT", "licence: MIT\nnormalize: false", r"normalize: must be true for similarity cosine"),
-        ("name: tiny", "name: [tiny", r"cannot be read as YAML"),
+        ("name: tiny", "name: [tiny", r"is not valid YAML"),
     ],
 )
 def test_what_is_wrong_is_named_with_file_key_value_and_rule(tmp_path: Path, old: str, new: str, message: str) -> None:
