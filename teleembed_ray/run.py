@@ -165,6 +165,8 @@ def connect(config: RunConfig, progress: Progress) -> None:
     if address:
         progress.note(f"ray: connecting to {address}")
     local = {
+        # Said in so many words: without an address Ray would join whatever cluster was started on this machine.
+        "address": "local",
         "num_cpus": resources.num_cpus or os.cpu_count() or 1,
         "include_dashboard": False,
         "object_store_memory": resources.object_store_bytes,

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from teleembed_ray import ids, schemas
 from teleembed_ray.llm.protocol import Engine
-from teleembed_ray.questions.parse import FAILED, is_clean, parse_question, parse_verdict
+from teleembed_ray.questions.parse import FAILED, copies_example, is_clean, parse_question, parse_verdict
 from teleembed_ray.questions.prompts import (
     CONTENT_FREE,
     CRITERIA,
@@ -76,7 +76,10 @@ def generate_table(
         if row["problem"] is None:
             parsed = parse_question(reply.text, is_cut=reply.finish_reason == "length")
             # What was written instead of a question is kept for the reader of the table.
-            row.update(question=parsed.question, problem=parsed.problem, reasoning=parsed.problem and reply.text)
+            problem = parsed.problem
+            if problem is None and copies_example(parsed.question or "", row["text"]):
+                problem = "copied_example"
+            row.update(question=parsed.question, problem=problem, reasoning=problem and reply.text)
         row["text"] = excerpt(row["text"], max_chunk_chars)
     return pa.Table.from_pylist(rows, QUESTIONS)
 

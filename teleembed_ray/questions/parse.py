@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from teleembed_ray.questions.prompts import CRITERIA
+from teleembed_ray.questions.prompts import CRITERIA, GENERATOR_TURNS
 
 MAX_QUESTION_WORDS = 60
 MIN_QUESTION_WORDS = 3
@@ -62,6 +62,7 @@ why will with within would you
 """
 _GENERIC = frozenset(_GENERIC_WORDS.split())
 _WORD = re.compile(r"[\w][\w.\-:/]*")
+_EXAMPLE_TERMS = frozenset(re.findall(r"\b[A-Z]{3,}\b", " ".join(text for turn in GENERATOR_TURNS for text in turn)))
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,14 @@ def question_problem(question: str) -> str | None:
         return "refers_to_unseen_context"
     words = {word.lower().rstrip(".:/-") for word in _WORD.findall(question)}
     return "generic_question" if words <= _GENERIC else None
+
+
+def copies_example(question: str, chunk: str) -> bool:
+    """Whether a question names a term of the prompt's examples that its chunk does not hold.
+
+    A small model may hand back an example; the examples are about protocols that no telecom corpus need mention.
+    """
+    return any(term in question and term not in chunk for term in _EXAMPLE_TERMS)
 
 
 def _bare(line: str) -> str:

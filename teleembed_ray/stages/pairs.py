@@ -323,4 +323,4 @@ def run(context: RunContext, cells: list[Cell]) -> None:
         ray.kill(actor)
 
 
-STAGE = Stage("pairs", reads=("chunks",), writes=("candidates", "pairs"), version=1, cells=cells, run=run)
+STAGE = Stage("pairs", reads=("chunks",), writes=("candidates", "pairs"), version=2, cells=cells, run=run)

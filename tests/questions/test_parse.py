@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from teleembed_ray.questions.parse import is_clean, parse_question, parse_verdict
+from teleembed_ray.questions.parse import copies_example, is_clean, parse_question, parse_verdict
 
 GOOD = "Which timer does the near-RT RIC start?"
 
@@ -142,3 +142,17 @@ def test_one_false_stays_at_its_place() -> None:
 def test_what_is_no_clear_verdict_is_never_valid_by_luck(reply: str, is_cut: bool, problem: str) -> None:
     parsed = parse_verdict(reply, is_cut)
     assert (parsed.criteria, parsed.problem) == (None, problem)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_copy"),
+    [
+        ("What does a BGP speaker send when it receives neither KEEPALIVE nor UPDATE?", True),
+        ("When does a DHCP client renew its lease?", True),
+        ("What does a UE send when its timer T310 ends?", False),
+        ("When does the CU send an UPDATE?", False),
+    ],
+)
+def test_an_example_of_the_prompt_handed_back_is_a_copy_unless_the_chunk_names_it(question: str, is_copy: bool) -> None:
+    assert copies_example(question, "The CU sends an UPDATE when T310 ends.") == is_copy
+    assert not copies_example(question, "A DHCP client, a BGP speaker, KEEPALIVE and UPDATE.")
