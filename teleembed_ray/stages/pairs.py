@@ -250,9 +250,10 @@ def run_wave(
         pool.accepted[task.part] = row["accepted"]
         show.advance(task.num_rows)
     # The cells of a wave share the engines, so each gets its share of the wave's time by its number of tokens.
+    seconds = time.monotonic() - started
     weights = [task.num_rows * pool.size for task, pool in zip(tasks, owners, strict=True)]
     for weight, pool in zip(weights, owners, strict=True):
-        pool.seconds += (time.monotonic() - started) * weight / sum(weights)
+        pool.seconds += seconds * weight / sum(weights)
 
 
 def close(context: RunContext, pool: Pool, candidates_cell: Cell, pairs_cell: Cell) -> None:

@@ -1,0 +1,102 @@
+"""Exit codes and one-line errors of the command line."""
+
+from pathlib import Path
+
+import pytest
+
+from teleembed_ray.cli import known_cause, main
+from teleembed_ray.errors import ArtifactError, ConfigError
+
+CONFIG = """
+lake: {folder}/lake
+corpora:
+  docs: {{path: {folder}/docs}}
+pairs:
+  generator: {{model: "embedded:SmolLM2-135M-Instruct"}}
+  validator: {{model: "embedded:gemma-3-270m", style: few_shot}}
+embed: {{models: [minilm]}}
+report: {{folder: {folder}/report}}
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# Timers\n\nThe timer T310 starts when the UE detects problems.\n")
+    path = tmp_path / "run.yaml"
+    path.write_text(CONFIG.format(folder=tmp_path))
+    return path
+
+
+def call(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    return int(caught.value.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "expected"),
+    [
+        ("chunk.overlap=512", "must be below the smallest of sizes"),
+        ("embed.models=[none]", "there is no such model card"),
+        ("pairs.generator.model=./nowhere", "is no model folder"),
+        ("pairs.generator.model='embedded:none'", "there are no such embedded weights"),
+        ("corpora.docs.path=/nowhere/at/all", "there is no such folder"),
+        ("report.folder=s3://bucket/report", "must be a folder of this machine"),
+    ],
+)
+def test_a_wrong_value_is_one_line_exit_2_and_leaves_nothing_behind(
+    config: Path, capsys: pytest.CaptureFixture[str], assignment: str, expected: str
+) -> None:
+    assert call("run", "--config", str(config), "--set", assignment) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("error: ")
+    assert expected in lines[0]
+    assert not list((config.parent / "lake").rglob("*.parquet"))
+
+
+def test_a_lake_or_report_inside_a_corpus_would_become_documents(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for key in ("lake", "report.folder"):
+        assert call("plan", "--config", str(config), "--set", f"{key}={config.parent}/docs/out") == 2
+        assert "it would become documents" in capsys.readouterr().err
+
+
+def test_a_lake_without_a_run_has_no_report(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("report", "--config", str(config)) == 3
+    assert "holds no run" in capsys.readouterr().err
+
+
+def test_plan_writes_nothing_and_counts_what_would_run(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("plan", "--config", str(config)) == 0
+    shown = capsys.readouterr().out
+    assert "ingest" in shown
+    assert "model tokens" in shown
+    assert not (config.parent / "lake").exists()
+
+
+def test_status_of_an_empty_lake_says_missing(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("status", "--config", str(config)) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("documents"))
+    assert row.split()[1:5] == ["1", "0", "0", "1"]
+
+
+def test_the_error_of_a_worker_is_found_in_what_ray_wraps_around_it() -> None:
+    inner = ArtifactError("a.parquet is missing")
+    outer = RuntimeError("task failed")
+    outer.__cause__ = inner
+    assert known_cause(outer) is inner
+    text = "ray::task()\n  Traceback ...\nteleembed_ray.errors.ConfigError: card: wrong\n\nThe above exception was ..."
+    found = known_cause(RuntimeError(text))
+    assert isinstance(found, ConfigError)
+    assert str(found) == "card: wrong"
+    assert known_cause(RuntimeError("a bug")) is None
+
+
+def test_help_names_the_commands_and_where_to_start(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("--help") == 0
+    shown = capsys.readouterr().out
+    for command in ("run", "plan", "status", "report", "doctor", "configs/demo.yaml"):
+        assert command in shown
