@@ -1,5 +1,7 @@
 """The `teleembed` command: run | plan | status | report | doctor."""
 
+import errno
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -14,6 +16,11 @@ KNOWN: dict[str, type[ConfigError] | type[ArtifactError]] = {
     "ArtifactError": ArtifactError,
 }
 RAISED_ON_WORKER = re.compile(r"^teleembed_ray\.errors\.(ConfigError|ArtifactError): (.+)$", re.MULTILINE)
+
+# What the machine, and no bug, has to answer for.
+MACHINE_ERRORS = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.EMFILE}
+)
 
 EXIT_CONFIG = 2
 EXIT_ARTIFACT = 3
@@ -129,6 +136,15 @@ def known_cause(error: BaseException) -> ConfigError | ArtifactError | None:
     return None
 
 
+def machine_error(error: BaseException) -> ArtifactError | None:
+    """Return a full disk, a missing right and their like as one line: what the system said, and of which file."""
+    if not isinstance(error, OSError) or error.errno not in MACHINE_ERRORS:
+        return None
+    return ArtifactError(
+        f"{error.filename or 'output'}: {os.strerror(error.errno)}: make room or change the rights, and run again"
+    )
+
+
 def guarded(call: Callable[[], None]) -> int:
     """Run a command; return its exit code, with the errors of people as one line and no traceback."""
     try:
@@ -137,7 +153,7 @@ def guarded(call: Callable[[], None]) -> int:
         click.echo("interrupted: what is in the lake stays; run the same command to go on", err=True)
         return EXIT_INTERRUPTED
     except Exception as error:
-        known = known_cause(error)
+        known = known_cause(error) or machine_error(error)
         if known is None:
             raise
         click.echo(f"error: {known}", err=True)

@@ -5,13 +5,14 @@ embedded:SmolLM2-135M-Instruct             weights of an installed package, for 
 Qwen/Qwen3-Embedding-0.6B                  a hub id
 """
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
-from teleembed_ray.config import RunConfig
+from teleembed_ray.config import LlmConfig, RunConfig
 from teleembed_ray.demo.models import EMBEDDED, embedded_available, embedded_model, embedded_revision
 from teleembed_ray.embedding.card import ModelCard, load_card
 from teleembed_ray.embedding.revision import folder_revision
@@ -75,6 +76,40 @@ def resolve(key: str, name: str, revision: str | None) -> ModelSource:
     return ModelSource(name, revision)
 
 
+def resolve_llm(key: str, llm: LlmConfig) -> ModelSource:
+    """Return the source of a generator or validator; raises ConfigError for weights that write no text."""
+    is_hub_id = not llm.model.startswith(EMBEDDED_PREFIX) and not is_folder(llm.model)
+    if llm.revision is not None and not is_hub_id:
+        raise ConfigError(
+            f"{key}.revision: {llm.revision!r}: belongs to a hub id, and {llm.model!r} is none: leave it out"
+        )
+    source = resolve(f"{key}.model", llm.model, llm.revision)
+    architectures = _architectures(llm.model, llm.revision)
+    # Words of transformers' class names: a model with a language head, alone or behind image and audio towers.
+    if architectures and not any("CausalLM" in name or "ConditionalGeneration" in name for name in architectures):
+        raise ConfigError(f"{key}.model: {llm.model!r}: writes no text, it is a {' and '.join(architectures)}")
+    return source
+
+
+def _architectures(name: str, revision: str | None) -> list[str]:
+    """Return the architectures that a model's config.json names, as far as this machine has it."""
+    if name.startswith(EMBEDDED_PREFIX):
+        return [] if EMBEDDED[name.removeprefix(EMBEDDED_PREFIX)].writes_text else ["sentence encoder"]
+    if is_folder(name):
+        file: str | None = str(Path(name).expanduser() / "config.json")
+    else:
+        cached = try_to_load_from_cache(name, "config.json", revision=revision)
+        file = cached if isinstance(cached, str) else None
+    if file is None:
+        return []
+    try:
+        found = json.loads(Path(file).read_text("utf-8")).get("architectures")
+    except (OSError, ValueError, AttributeError):
+        # What is wrong with the folder is said when it is loaded.
+        return []
+    return [str(item) for item in found] if isinstance(found, list) else []
+
+
 def is_cached(hub_id: str, revision: str | None) -> bool:
     """Whether the local hub cache holds a model; a name that is no hub id is not there."""
     try:
@@ -129,8 +164,8 @@ def resolve_models(config: RunConfig, path: Path) -> tuple[dict[str, EncoderSour
     pairs = config.pairs
     return (
         {name: resolve_encoder(name, path) for name in config.embed.models},
-        resolve(f"{path}: pairs.generator.model", pairs.generator.model, pairs.generator.revision),
-        resolve(f"{path}: pairs.validator.model", pairs.validator.model, pairs.validator.revision),
+        resolve_llm(f"{path}: pairs.generator", pairs.generator),
+        resolve_llm(f"{path}: pairs.validator", pairs.validator),
     )
 
 

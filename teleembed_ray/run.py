@@ -2,12 +2,15 @@
 
 import os
 import platform
+import signal
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import teleembed_ray
@@ -180,6 +183,7 @@ def connect(config: RunConfig, progress: Progress) -> None:
             # Ray raises bare exceptions here: no cluster at the address, or its processes did not come up in time.
             where = f"at {address}" if address else "on this machine"
             raise ArtifactError(f"Ray could not be started {where}: {' '.join(str(error).split())}") from error
+    _stop_in_plain_words()
     for name in ("ray", "ray.data"):
         logging.getLogger(name).setLevel(logging.ERROR)
     context = ray.data.DataContext.get_current()
@@ -189,6 +193,16 @@ def connect(config: RunConfig, progress: Progress) -> None:
     total = ray.cluster_resources()
     progress.note(f"ray: {total.get('CPU', 0):g} CPUs, {total.get('GPU', 0):g} GPUs, {len(ray.nodes())} nodes")
     _check_resources(config, total, is_fixed=address is None)
+
+
+def _stop_in_plain_words() -> None:
+    """Make SIGTERM an interrupt like Ctrl-C; Ray's own handler, set when it starts, prints a native stack instead."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, stop)
 
 
 @contextmanager

@@ -1,10 +1,11 @@
 """Exit codes and one-line errors of the command line."""
 
+import errno
 from pathlib import Path
 
 import pytest
 
-from teleembed_ray.cli import known_cause, main
+from teleembed_ray.cli import guarded, known_cause, main
 from teleembed_ray.errors import ArtifactError, ConfigError
 
 CONFIG = """
@@ -41,6 +42,8 @@ def call(*arguments: str) -> int:
         ("embed.models=[none]", "there is no such model card"),
         ("pairs.generator.model=./nowhere", "is no model folder"),
         ("pairs.generator.model='embedded:none'", "there are no such embedded weights"),
+        ("pairs.generator.model='embedded:all-MiniLM-L6-v2'", "writes no text"),
+        ("pairs.validator.revision=main", "belongs to a hub id"),
         ("corpora.docs.path=/nowhere/at/all", "there is no such folder"),
         ("report.folder=s3://bucket/report", "must be a folder of this machine"),
     ],
@@ -93,6 +96,33 @@ def test_the_error_of_a_worker_is_found_in_what_ray_wraps_around_it() -> None:
     assert isinstance(found, ConfigError)
     assert str(found) == "card: wrong"
     assert known_cause(RuntimeError("a bug")) is None
+
+
+def test_a_folder_of_an_encoder_is_no_generator_and_one_of_a_language_model_is(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = config.parent / "model"
+    model.mkdir()
+    for architecture, code in (("BertModel", 2), ("Qwen3ForCausalLM", 0), ("Gemma3ForConditionalGeneration", 0)):
+        (model / "config.json").write_text(f'{{"architectures": ["{architecture}"]}}')
+        assert call("plan", "--config", str(config), "--set", f"pairs.generator.model={model}") == code
+    assert "it is a BertModel" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "", "/lake/x"), PermissionError(errno.EACCES, "", "/lake/x")])
+def test_a_full_disk_and_a_missing_right_are_one_line_and_a_bug_keeps_its_traceback(
+    error: OSError, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise error
+
+    assert guarded(fail) == 3
+    line = capsys.readouterr().err
+    assert line.startswith("error: /lake/x: ")
+    assert line.count("\n") == 1
+    error = FileNotFoundError(errno.ENOENT, "", "/lake/x")
+    with pytest.raises(FileNotFoundError):
+        guarded(fail)
 
 
 def test_help_names_the_commands_and_where_to_start(capsys: pytest.CaptureFixture[str]) -> None:

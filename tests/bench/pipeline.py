@@ -2,11 +2,12 @@
 
     make bench NAME=pipeline [DOCUMENTS=6] [ROUNDS=3]
 
-Both sides read the same demo corpus and make the same pairs (checked), vectors and rankings. The bare side is one
-process that calls the kernels part by part on all cores, with the same batches, without Ray, lake or receipts; its time
-starts when all is imported and ends with the last kernel, loading of models included. The pipeline's time is that of
-`teleembed run` as a user meets it: interpreter start, Ray start, every stage, the page. Rounds are interleaved and
-medians compared.
+Both sides read the same demo corpus and write the same documents, chunks, candidates (one a chunk that the pipeline
+tried, in the same batches), vectors and rankings. The bare side is one process that calls the kernels part by part on
+all cores, without Ray, lake or receipts; its time starts when all is imported and ends with the last kernel, loading of
+models included. It runs each language model on all cores where an actor of the pipeline has one, so the texts of their
+replies may differ in a word; how many rows there are does not. The pipeline's time is that of `teleembed run` as a user
+meets it: interpreter start, Ray start, every stage, the page. Rounds are interleaved and medians compared.
 """
 
 import os
@@ -32,7 +33,7 @@ from teleembed_ray.index.shard import build_shard
 from teleembed_ray.lake import Lake
 from teleembed_ray.progress import Progress
 from teleembed_ray.questions.kernel import select_pairs
-from teleembed_ray.run import prepare
+from teleembed_ray.run import Run, prepare
 from teleembed_ray.stages.index import as_matrix
 from teleembed_ray.stages.ingest import cut
 from teleembed_ray.stages.order import STAGES
@@ -69,8 +70,8 @@ resources: {{embed: {{num_actors: {os.cpu_count()}}}}}
     return path
 
 
-def bare_kernels(config_path: Path) -> tuple[float, set[str], int]:
-    """Run every kernel in this process; return seconds, the question ids and the number of chunks."""
+def bare_kernels(config_path: Path, tried: set[str]) -> tuple[float, int]:
+    """Run every kernel in this process, the language models on the chunks `tried`; return seconds and chunks."""
     run = prepare(config_path, [], STAGES, Progress(), write=True)
     config, plan = run.config, run.plan
     started = time.monotonic()
@@ -87,7 +88,7 @@ def bare_kernels(config_path: Path) -> tuple[float, set[str], int]:
             documents = documents.filter(pa.compute.is_null(documents["reason"]))
             made = chunk_table(documents, 512, 50, 0.5, 1.5, SEPARATORS[kind], KEEP_SEPARATOR[kind])
             chunks.setdefault(corpus, []).append(made.filter(pa.compute.is_null(made["reason"])))
-    pairs_by_corpus = make_pairs(run, chunks)
+    pairs_by_corpus = make_pairs(run, chunks, tried)
     for source in plan.encoders.values():
         encoder = load_encoder(
             source.card, source.locate(), batch_tokens=config.embed.batch_tokens, threads=config.embed.threads
@@ -104,31 +105,31 @@ def bare_kernels(config_path: Path) -> tuple[float, set[str], int]:
             ]
         merge_hits(pa.concat_tables(hits), 100)
     seconds = time.monotonic() - started
-    question_ids = {name for pairs in pairs_by_corpus.values() for name in pairs["question_id"].to_pylist()}
-    return seconds, question_ids, sum(part.num_rows for parts in chunks.values() for part in parts)
+    return seconds, sum(part.num_rows for parts in chunks.values() for part in parts)
 
 
-def make_pairs(run: object, chunks: dict[str, list[pa.Table]]) -> dict[str, pa.Table]:
-    """Generate and validate batch by batch in hash order until the quota, as the stage does."""
-    config, plan = run.config, run.plan  # type: ignore[attr-defined]
+def make_pairs(run: Run, chunks: dict[str, list[pa.Table]], tried: set[str]) -> dict[str, pa.Table]:
+    """Generate and validate batch by batch in hash order, as the stage does; exit where a chunk of `tried` is missing."""
+    config, plan = run.config, run.plan
     generate = make_generator(plan.generator, config.pairs.generator, config.seed, config.pairs.max_chunk_chars)
     validate = make_validator(plan.validator, config.pairs.validator, config.seed)
     torch.set_num_threads(os.cpu_count() or 1)
     result = {}
+    num_judged = 0
     for corpus, parts in chunks.items():
         table = pa.concat_tables(parts)
         order = sorted(
-            range(table.num_rows), key=lambda row: ids.seeded_order(config.seed, table["chunk_id"][row].as_py())
+            (row for row in range(table.num_rows) if table["chunk_id"][row].as_py() in tried),
+            key=lambda row: ids.seeded_order(config.seed, table["chunk_id"][row].as_py()),
         )
-        judged: list[pa.Table] = []
-        accepted = 0
-        for first in range(0, len(order), config.pairs.batch_size):
-            batch = table.take(order[first : first + config.pairs.batch_size])
-            judged.append(validate(generate(batch)))
-            accepted += sum(judged[-1]["accepted"].to_pylist())
-            if accepted >= config.pairs.per_cell:
-                break
+        judged = [
+            validate(generate(table.take(order[first : first + config.pairs.batch_size])))
+            for first in range(0, len(order), config.pairs.batch_size)
+        ]
+        num_judged += len(order)
         result[corpus] = select_pairs(pa.concat_tables(judged), table, config.pairs.per_cell, config.seed)
+    if num_judged != len(tried):
+        sys.exit(f"pipeline: the two sides tried different chunks ({num_judged} and {len(tried)})")
     return result
 
 
@@ -151,12 +152,12 @@ def main() -> None:
     for number in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
             config_path = write_config(Path(folder), num_documents)
-            seconds, question_ids, num_chunks = bare_kernels(config_path)
-            bare.append(seconds)
             whole.append(pipeline(config_path))
-            pairs = Lake(f"{folder}/lake").read_all("pairs")
-            if pairs is None or set(pairs["question_id"].to_pylist()) != question_ids:
-                sys.exit("pipeline: the two sides made different pairs")
+            candidates = Lake(f"{folder}/lake").read_all("candidates")
+            if candidates is None:
+                sys.exit("pipeline: the run left no candidates")
+            seconds, num_chunks = bare_kernels(config_path, set(candidates["chunk_id"].to_pylist()))
+            bare.append(seconds)
         print(f"round {number}: {num_chunks} chunks, kernels {bare[-1]:.1f} s, pipeline {whole[-1]:.1f} s", flush=True)
     ratio = statistics.median(whole) / statistics.median(bare)
     print(f"pipeline: ratio {ratio:.3f} (ceiling {CEILING})")
