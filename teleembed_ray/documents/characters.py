@@ -32,6 +32,11 @@ def is_private(character: str) -> bool:
     return "\ue000" <= character <= "\uf8ff"
 
 
+def num_unmapped(text: str) -> int:
+    """Count the characters that say nothing: U+FFFD, and those of private use."""
+    return 0 if text.isascii() else sum(character == "\ufffd" or is_private(character) for character in text)
+
+
 def clean(text: str) -> str:
     """text -> the same text that Arrow and Parquet can hold: "\\n" line ends, no control characters or surrogates."""
     return _UNWANTED.sub("", _NEWLINE.sub("\n", text))

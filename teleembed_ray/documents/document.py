@@ -8,13 +8,15 @@ class Document:
     """The text of one file, without its tables and figures.
 
     Paragraphs are separated by a blank line. `num_dropped_chars` counts the characters of the tables and figures that
-    were left out (TeleEmbedBench, Section III-B).
+    were left out (TeleEmbedBench, Section III-B), `num_unmapped_chars` those of the text that no font or encoding gave a
+    meaning: U+FFFD and private use.
     """
 
     title: str
     text: str
     format: str
     num_dropped_chars: int
+    num_unmapped_chars: int = 0
 
 
 class Unreadable(Exception):  # noqa: N818 (it says what the file is)

@@ -109,7 +109,7 @@ def bare_kernels(config_path: Path, tried: set[str]) -> tuple[float, int]:
 
 
 def make_pairs(run: Run, chunks: dict[str, list[pa.Table]], tried: set[str]) -> dict[str, pa.Table]:
-    """Generate and validate batch by batch in hash order, as the stage does; exit where a chunk of `tried` is missing."""
+    """Generate and validate batch by batch in hash order, as the stage does; exit where a tried chunk is missing."""
     config, plan = run.config, run.plan
     generate = make_generator(plan.generator, config.pairs.generator, config.seed, config.pairs.max_chunk_chars)
     validate = make_validator(plan.validator, config.pairs.validator, config.seed)
