@@ -8,8 +8,8 @@ class Document:
     """The text of one file, without its tables and figures.
 
     Paragraphs are separated by a blank line. `num_dropped_chars` counts the characters of the tables and figures that
-    were left out (TeleEmbedBench, Section III-B), `num_unmapped_chars` those of the text that no font or encoding gave a
-    meaning: U+FFFD and private use.
+    were left out (TeleEmbedBench, Section III-B), `num_unmapped_chars` those of the text that no font or encoding gave
+    a meaning: U+FFFD and private use.
     """
 
     title: str

