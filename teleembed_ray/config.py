@@ -164,6 +164,15 @@ class ReportConfig(Section):
     num_examples: int = Field(default=3, ge=0, le=50)
 
 
+class AuditConfig(Section):
+    """documents and chunks -> what the corpora are made of; `near_threshold` is a Jaccard index of word shingles."""
+
+    near_threshold: float = Field(default=0.8, ge=0.5, le=1.0)
+    shingle_words: int = Field(default=5, ge=1, le=50)
+    # Below this the language of a document is undetermined.
+    min_language_confidence: Fraction = 0.8
+
+
 class ActorConfig(Section):
     """How many actors run a model and what Ray reserves for each."""
 
@@ -209,6 +218,7 @@ class RunConfig(Section):
                 raise ValueError(f"{name!r} is no corpus name: use letters, digits, '.', '_' and '-', and not 'macro'")
         return corpora
 
+    audit: AuditConfig = AuditConfig()
 
 class _StrictLoader(yaml.SafeLoader):
     """SafeLoader that takes no key twice (YAML silently keeps the last), no key but text, and no aliases.

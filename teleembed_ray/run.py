@@ -25,7 +25,7 @@ from teleembed_ray.progress import Progress
 # What shapes results: recorded in every manifest.
 RECORDED_PACKAGES = (
     "teleembed-ray", "ray", "torch", "transformers", "sentence-transformers", "faiss-cpu", "pyarrow", "numpy",
-    "langchain-text-splitters", "bpe-openai", "lxml", "pypdfium2",
+    "langchain-text-splitters", "bpe-openai", "lxml", "pypdfium2", "datasketch", "py3langid",
 )  # fmt: skip
 
 

@@ -158,6 +158,89 @@ SCORES = pa.schema(
 )
 
 REJECTS = pa.schema(
+# Places of a MinHash signature.
+NUM_PERM = 128
+
+# What the audit keeps of a chunk: hashes of its text, counts of its characters, and a signature of its word shingles.
+SKETCHES = pa.schema(
+    [
+        ("chunk_id", ID),
+        ("doc_id", ID),
+        ("corpus", pa.string()),
+        ("chunk_size", pa.int32()),
+        ("num_tokens", pa.int32()),
+        ("text_hash", ID),
+        ("folded_hash", ID),
+        ("excerpt", TEXT),
+        ("num_chars", pa.int32()),
+        ("num_digits", pa.int32()),
+        ("num_symbols", pa.int32()),
+        ("num_shingles", pa.int32()),
+        ("signature", pa.list_(pa.uint32(), NUM_PERM)),
+    ]
+)
+
+# Chunks that say what another chunk says; a group is named after its smallest chunk_id. A chunk may stand here twice,
+# once a kind: the `near` groups hold the `identical` ones.
+TWINS = pa.schema(
+    [
+        ("chunk_id", ID),
+        ("doc_id", ID),
+        ("corpus", pa.string()),
+        ("chunk_size", pa.int32()),
+        ("kind", pa.string()),
+        ("twin_group", ID),
+    ]
+)
+
+LANGUAGES = pa.schema(
+    [
+        ("doc_id", ID),
+        ("corpus", pa.string()),
+        ("num_chars", pa.int64()),
+        ("language", pa.string()),
+        ("why_undetermined", pa.string()),
+        ("confidence", pa.float64()),
+    ]
+)
+
+_REPEATED = pa.struct([("chunk_id", ID), ("num_chunks", pa.int64()), ("num_documents", pa.int64()), ("excerpt", TEXT)])
+
+# One row a corpus and chunk size. Bins are tenths of the chunk size.
+AUDITS = pa.schema(
+    [
+        ("corpus", pa.string()),
+        ("chunk_size", pa.int32()),
+        ("window_low", pa.int32()),
+        ("window_high", pa.int32()),
+        ("num_chunks", pa.int64()),
+        ("num_too_small", pa.int64()),
+        ("num_too_large", pa.int64()),
+        ("num_chunked_documents", pa.int64()),
+        ("num_chunkless_documents", pa.int64()),
+        ("num_tokens", pa.int64()),
+        ("num_discarded_tokens", pa.int64()),
+        ("mean_tokens", pa.float64()),
+        ("median_tokens", pa.float64()),
+        ("p95_tokens", pa.float64()),
+        ("num_chars", pa.int64()),
+        ("num_digits", pa.int64()),
+        ("num_symbols", pa.int64()),
+        ("kept_bins", pa.list_(pa.int64())),
+        ("discarded_bins", pa.list_(pa.int64())),
+        ("same_text_chunks", pa.int64()),
+        ("identical_chunks", pa.int64()),
+        ("identical_groups", pa.int64()),
+        ("identical_own_document", pa.int64()),
+        ("identical_other_document", pa.int64()),
+        ("near_chunks", pa.int64()),
+        ("near_groups", pa.int64()),
+        ("near_own_document", pa.int64()),
+        ("near_other_document", pa.int64()),
+        ("repeated", pa.list_(_REPEATED)),
+    ]
+)
+
     [
         ("id", ID),
         ("stage", pa.string()),
@@ -165,6 +248,8 @@ REJECTS = pa.schema(
         ("reason", pa.string()),
         ("detail", TEXT),
     ]
+        # Of a chunk only: how long it is.
+        ("num_tokens", pa.int32()),
 )
 
 # A kernel marks a bad row in place: `reason` is null for a good row. The writer splits the two, so that each row

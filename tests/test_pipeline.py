@@ -28,8 +28,8 @@ def test_the_stages_run_in_the_order_of_the_data() -> None:
 
 
 def test_selections() -> None:
-    assert names() == ["ingest", "chunk", "pairs", "embed", "index", "retrieve", "evaluate", "report"]
-    assert names(start="index") == ["index", "retrieve", "evaluate", "report"]
+    assert names() == ["ingest", "chunk", "pairs", "embed", "index", "retrieve", "audit", "evaluate", "report"]
+    assert names(start="index") == ["index", "retrieve", "audit", "evaluate", "report"]
     assert names(end="chunk") == ["ingest", "chunk"]
     assert names(start="pairs", end="embed") == ["pairs", "embed"]
     assert names(only=["report", "chunk"]) == ["chunk", "report"]

@@ -66,4 +66,4 @@ def run(context: RunContext, cells: list[Cell]) -> None:
     run_parts(context, works, read_documents, kernel=chunk, label="chunk", unit="documents", empty=schemas.CHUNKS)
 
 
-STAGE = Stage("chunk", reads=("documents",), writes=("chunks", "rejects"), version=1, cells=cells, run=run)
+STAGE = Stage("chunk", reads=("documents",), writes=("chunks", "rejects"), version=2, cells=cells, run=run)

@@ -30,6 +30,7 @@ GPU_FLOPS = 1e14
 # Bytes that the readers get through in a second on one core.
 INGEST_BYTES_PER_S = 1.5e6
 CHUNK_TOKENS_PER_S = 1e6
+AUDIT_TOKENS_PER_S = 5e5
 # Share of a large matrix product's speed that a small transformer reaches on a CPU; units for half precision are fast
 # enough that everything beside the product counts.
 CPU_EFFICIENCY = {"float32": 0.5, "bfloat16": 0.15, "float16": 0.15}
@@ -165,6 +166,13 @@ def _retrieve(plan: Plan, lake: Lake, cells: list[Cell], cpu_flops: dict[str, fl
     return Estimate(rows, 0, seconds)
 
 
+def _audit(plan: Plan, lake: Lake, cells: list[Cell], cpu_flops: dict[str, float]) -> Estimate:
+    sizes = [int(cell.keys["chunk_size"]) for cell in cells if cell.table == "sketches"]
+    corpora = [str(cell.keys["corpus"]) for cell in cells if cell.table == "sketches"]
+    rows = sum(_num_chunks(plan, lake, corpus, size) for corpus, size in zip(corpora, sizes, strict=True))
+    return Estimate(rows, 0, sum(_tokens_of(plan, corpus) for corpus in corpora) / AUDIT_TOKENS_PER_S)
+
+
 def _small(plan: Plan, lake: Lake, cells: list[Cell], cpu_flops: dict[str, float]) -> Estimate:
     return Estimate(0, 0, float(len(cells)) * 0.5)
 
@@ -176,6 +184,7 @@ ESTIMATES = {
     "embed": _embed,
     "index": _index,
     "retrieve": _retrieve,
+    "audit": _audit,
     "evaluate": _small,
     "report": _small,
 }

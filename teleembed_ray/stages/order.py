@@ -1,7 +1,7 @@
 """The stages, in the order in which they run."""
 
 from teleembed_ray.pipeline import Stage
-from teleembed_ray.stages import chunk, embed, evaluate, index, ingest, pairs, report, retrieve
+from teleembed_ray.stages import audit, chunk, embed, evaluate, index, ingest, pairs, report, retrieve
 
 STAGES: tuple[Stage, ...] = (
     ingest.STAGE,
@@ -10,6 +10,7 @@ STAGES: tuple[Stage, ...] = (
     embed.STAGE,
     index.STAGE,
     retrieve.STAGE,
+    audit.STAGE,
     evaluate.STAGE,
     report.STAGE,
 )

@@ -134,6 +134,7 @@ def split_rejects(cell: Cell, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
         return rows, schemas.REJECTS.empty_table()
     is_bad = pc.is_valid(rows["reason"])
     bad = rows.filter(is_bad)
+    num_tokens = bad["num_tokens"] if "num_tokens" in bad.column_names else pa.nulls(bad.num_rows, pa.int32())
     id_column = "id" if "id" in rows.column_names else rows.column_names[0]
     rejects = pa.table(
         {
@@ -142,6 +143,7 @@ def split_rejects(cell: Cell, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
             "corpus": pa.array([str(cell.keys.get("corpus", ""))] * bad.num_rows, pa.string()),
             "reason": bad["reason"],
             "detail": bad["detail"],
+            "num_tokens": num_tokens,
         },
         schema=schemas.REJECTS,
     )
