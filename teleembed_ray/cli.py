@@ -1,4 +1,4 @@
-"""The `teleembed` command: run | plan | status | report | doctor."""
+"""The `teleembed` command: run | plan | status | report | fetch | doctor."""
 
 import errno
 import os
@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from teleembed_ray.errors import ArtifactError, ConfigError
+from teleembed_ray.fetch.commands import fetch
 
 KNOWN: dict[str, type[ConfigError] | type[ArtifactError]] = {
     "ConfigError": ConfigError,
@@ -118,6 +119,9 @@ def doctor_command() -> None:
     print_report()
 
 
+cli.add_command(fetch)
+
+
 def known_cause(error: BaseException) -> ConfigError | ArtifactError | None:
     """Return the error that a person can act on, out of what Ray wrapped around it on the way from a worker."""
     seen: set[int] = set()
@@ -150,7 +154,7 @@ def guarded(call: Callable[[], None]) -> int:
     try:
         call()
     except KeyboardInterrupt:
-        click.echo("interrupted: what is in the lake stays; run the same command to go on", err=True)
+        click.echo("interrupted: what is done stays; run the same command to go on", err=True)
         return EXIT_INTERRUPTED
     except Exception as error:
         known = known_cause(error) or machine_error(error)
