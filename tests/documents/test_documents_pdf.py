@@ -10,7 +10,7 @@ from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
-from teleembed_ray.documents import pdf as reader
+from teleembed_ray.documents.characters import clean_prose
 from teleembed_ray.documents.document import Document, Unreadable
 from teleembed_ray.documents.reader import read_document
 
@@ -108,7 +108,7 @@ def test_ligatures_and_line_end_hyphens() -> None:
     text = " ".join(read(page).text.split())
     assert "for the configuration, and a non-standalone node" in text
     assert "the pro-xylink again" in text
-    assert reader.clean_prose("O\ufb03ce\x00 \ufb01t\u00ad") == "Office fit"
+    assert clean_prose("O\ufb03ce\x00 \ufb01t\u00ad") == "Office fit"
 
 
 def test_ruled_tables_are_left_out_and_counted_with_their_merged_rows() -> None:

@@ -1,0 +1,296 @@
+"""A page of PDFium -> lines of text with their place, upright and from left to right.
+
+PDFium gives the characters in the order of the page's content, cut into lines, and trims blanks at line ends. Added
+here: the turn of the page (by the direction of most of its text, not by /Rotate, which says how the page is shown),
+pieces of one line that were written apart, superscripts, and text that was written twice to look bold.
+"""
+
+import ctypes
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pypdfium2.raw as pdfium_c
+
+# What PDFium puts between lines: a line break, or a mark in place of a hyphen, with no break after it.
+_HYPHEN_AT_LINE_END = (0x02, 0xFFFE)
+_LINE_ENDS = (0x0A, 0x0D, *_HYPHEN_AT_LINE_END)
+_BLANKS = (0x09, 0x20, 0xA0)
+
+# A gap of so many times the font size is no word space, not even that of a justified line.
+CELL_GAP = 0.9
+# Pieces closer than this are one word: "10" and its exponent.
+_WORD_GAP = 0.12
+_SAME_BASELINE = 0.3
+_SUPERSCRIPT_RISE = 0.6
+_FIXED_PITCH_FLAG = 1
+# Many producers leave the flag out.
+_FIXED_PITCH_FONT = re.compile(rb"courier|mono|consol|menlo|typewriter|cmtt|source.?code|fixed", re.IGNORECASE)
+_MAX_FONT_NAME = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A piece of a line, with no wide gap in it; its ends are in points from the left of the page."""
+
+    text: str
+    left: float
+    right: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """One line of text: its pieces, its baseline (from the bottom of the page) and its font size, in points.
+
+    Two lines are equal only if they are one: a page may hold a text twice.
+    """
+
+    text: str
+    cells: tuple[Cell, ...]
+    baseline: float
+    size: float
+    is_monospaced: bool = False
+    is_table_row: bool = False
+
+    @property
+    def left(self) -> float:
+        return self.cells[0].left
+
+    @property
+    def right(self) -> float:
+        return self.cells[-1].right
+
+    @property
+    def middle(self) -> float:
+        return (self.left + self.right) / 2
+
+    @property
+    def center(self) -> float:
+        """The height of the middle of a small letter."""
+        return self.baseline + self.size / 4
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The axes of a page: `turn` counts quarter turns of its text, counterclockwise; the box is PDFium's."""
+
+    turn: int
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    @property
+    def width(self) -> float:
+        return self.top - self.bottom if self.turn % 2 else self.right - self.left
+
+    @property
+    def height(self) -> float:
+        return self.right - self.left if self.turn % 2 else self.top - self.bottom
+
+    def upright(self, x: float, y: float) -> tuple[float, float]:
+        """A point of the page -> the same point where text runs to the right, from the lower left corner."""
+        if self.turn == 0:
+            return x - self.left, y - self.bottom
+        if self.turn == 1:
+            return y - self.bottom, self.right - x
+        if self.turn == 2:
+            return self.right - x, self.top - y
+        return self.top - y, x - self.left
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """The indices of the first and the last character of a cell."""
+
+    text: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What PDFium takes for one line, before its place is known; `angle` in degrees, counterclockwise."""
+
+    text: str
+    first: int
+    last: int
+    blanks: tuple[int, ...]
+    size: float
+    angle: float
+
+
+def _is_quarter(angle: float) -> bool:
+    return abs(angle - 90 * round(angle / 90)) < 5
+
+
+class TextPage:
+    """The characters of a page and their geometry, by PDFium's text page."""
+
+    def __init__(self, page: Any) -> None:
+        self._textpage = page.get_textpage()
+        self._raw = self._textpage.raw
+        self._box = page.get_bbox()
+        self._point = ctypes.c_double(), ctypes.c_double()
+        self._edges = tuple(ctypes.c_double() for _ in range(4))
+        self._matrix = pdfium_c.FS_MATRIX()
+
+    def close(self) -> None:
+        self._textpage.close()
+
+    def read(self) -> tuple[Frame, tuple[Line, ...], tuple[str, ...]]:
+        """Return the page's axes, its upright lines, and the texts that run another way (stamps, labels of an axis)."""
+        runs = list(self._runs())
+        turns = Counter[int]()
+        for run in runs:
+            if _is_quarter(run.angle):
+                turns[round(run.angle / 90) % 4] += len(run.text)
+        turn = turns.most_common(1)[0][0] if turns else 0
+        frame = Frame(turn, *self._box)
+        upright = [run for run in runs if _is_quarter(run.angle) and round(run.angle / 90) % 4 == turn]
+        lines = [self._placed(run, frame) for run in upright]
+        if turn % 2:
+            # PDFium orders lines that run up or down by their x, whichever way the text goes on.
+            lines.sort(key=lambda line: (-round(line.baseline), line.left))
+        kept = set(map(id, upright))
+        return frame, tuple(_assembled(lines)), tuple(run.text for run in runs if id(run) not in kept)
+
+    def _runs(self) -> Iterator[_Run]:
+        raw = self._raw
+        get_unicode = pdfium_c.FPDFText_GetUnicode
+        num_characters = self._textpage.count_chars()
+        characters: list[str] = []
+        blanks: list[int] = []
+        first = last = -1
+        for index in range(num_characters + 1):
+            code = get_unicode(raw, index) if index < num_characters else _LINE_ENDS[0]
+            if code not in _LINE_ENDS:
+                characters.append(chr(code))
+                if code in _BLANKS:
+                    blanks.append(len(characters) - 1)
+                else:
+                    first, last = (index if first < 0 else first), index
+                continue
+            if code in _HYPHEN_AT_LINE_END:
+                characters.append("-")
+            if first >= 0:
+                text = "".join(characters)
+                size, angle = self._size_and_angle(first)
+                start = index - len(characters) + (code in _HYPHEN_AT_LINE_END)
+                yield _Run(text, first, last, tuple(start + blank for blank in blanks), size, angle)
+            characters, blanks, first, last = [], [], -1, -1
+
+    def _size_and_angle(self, index: int) -> tuple[float, float]:
+        """Return the size in points of the page, and the angle in degrees: font sizes are often scaled by a matrix."""
+        size = abs(pdfium_c.FPDFText_GetFontSize(self._raw, index)) or 1.0
+        matrix = self._matrix
+        if not pdfium_c.FPDFText_GetMatrix(self._raw, index, matrix):
+            return size, 0.0
+        scale = math.sqrt(abs(matrix.a * matrix.d - matrix.b * matrix.c)) or 1.0
+        return size * scale, math.degrees(math.atan2(matrix.b, matrix.a))
+
+    def _origin(self, index: int, frame: Frame) -> tuple[float, float]:
+        x, y = self._point
+        pdfium_c.FPDFText_GetCharOrigin(self._raw, index, x, y)
+        return frame.upright(x.value, y.value)
+
+    def _right(self, index: int, frame: Frame) -> float:
+        left, right, bottom, top = self._edges
+        pdfium_c.FPDFText_GetCharBox(self._raw, index, left, right, bottom, top)
+        return max(frame.upright(left.value, bottom.value)[0], frame.upright(right.value, top.value)[0])
+
+    def _placed(self, run: _Run, frame: Frame) -> Line:
+        left, baseline = self._origin(run.first, frame)
+        size = run.size
+        if run.last > run.first:
+            # A line that begins with a superscript stands where its end stands.
+            _, end = self._origin(run.last, frame)
+            if abs(end - baseline) > 0.01:
+                end_size, _ = self._size_and_angle(run.last)
+                if end_size > size:
+                    baseline, size = end, end_size
+        cells = tuple(self._cells(run, left, size, frame))
+        is_monospaced = len(cells) > 1 and self._is_monospaced(run.first)
+        return Line(run.text.strip(), cells, baseline, size, is_monospaced)
+
+    def _cells(self, run: _Run, left: float, size: float, frame: Frame) -> Iterator[Cell]:
+        start = run.first
+        offset = run.first - (len(run.text) - len(run.text.lstrip()))
+        for blank, following in _blank_spans(run.blanks):
+            if blank <= start or following > run.last:
+                continue
+            right = self._right(blank - 1, frame)
+            next_left, _ = self._origin(following, frame)
+            if next_left - right > CELL_GAP * size:
+                yield Cell(run.text[start - offset : blank - offset], left, right)
+                start, left = following, next_left
+        yield Cell(run.text[start - offset :].strip(), left, self._right(run.last, frame))
+
+    def _is_monospaced(self, index: int) -> bool:
+        flags = ctypes.c_int()
+        name = ctypes.create_string_buffer(_MAX_FONT_NAME)
+        length = pdfium_c.FPDFText_GetFontInfo(self._raw, index, name, _MAX_FONT_NAME, flags)
+        has_name = 0 < length <= _MAX_FONT_NAME
+        return bool(flags.value & _FIXED_PITCH_FLAG) or (has_name and _FIXED_PITCH_FONT.search(name.value) is not None)
+
+
+def _blank_spans(blanks: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield, for each stretch of blanks, its first index and the index behind it."""
+    start = -1
+    for position, blank in enumerate(blanks):
+        if start < 0:
+            start = blank
+        if position + 1 == len(blanks) or blanks[position + 1] != blank + 1:
+            yield start, blank + 1
+            start = -1
+
+
+def _is_same_row(above: Line, below: Line) -> bool:
+    """Whether `below`, written next, goes on to the right of `above`: on its baseline, or as a superscript of it."""
+    rise = abs(above.baseline - below.baseline) / max(above.size, below.size)
+    gap = (below.left - above.right) / max(above.size, below.size)
+    return gap > -_WORD_GAP and (rise < _SAME_BASELINE or (rise < _SUPERSCRIPT_RISE and gap < 2 * _WORD_GAP))
+
+
+def _is_overprint(above: Line, below: Line) -> bool:
+    """Whether a line is written over the same text, a little aside, to look bold or to cast a shadow."""
+    return (
+        above.text == below.text
+        and abs(above.baseline - below.baseline) < 0.2 * above.size
+        and abs(above.left - below.left) < 0.2 * above.size
+    )
+
+
+def joined_cells(first: Sequence[Cell], second: Sequence[Cell], size: float) -> tuple[str, tuple[Cell, ...]]:
+    """Two pieces of one row -> the text between them (a blank or nothing), and the cells of both."""
+    gap = (second[0].left - first[-1].right) / size
+    blank = "" if gap < _WORD_GAP else " "
+    if gap > CELL_GAP:
+        return blank, (*first, *second)
+    middle = Cell(f"{first[-1].text}{blank}{second[0].text}", first[-1].left, second[0].right)
+    return blank, (*first[:-1], middle, *second[1:])
+
+
+def joined(above: Line, below: Line) -> Line:
+    """Two pieces of one row -> one line, at the baseline and size of the larger."""
+    larger = above if above.size >= below.size else below
+    blank, cells = joined_cells(above.cells, below.cells, larger.size)
+    return replace(larger, text=f"{above.text}{blank}{below.text}", cells=cells)
+
+
+def _assembled(lines: Sequence[Line]) -> Iterator[Line]:
+    """Yield the lines with what was written in pieces joined, and what was written twice once."""
+    before: Line | None = None
+    for line in lines:
+        if before is None:
+            before = line
+        elif _is_same_row(before, line):
+            before = joined(before, line)
+        elif not _is_overprint(before, line):
+            yield before
+            before = line
+    if before is not None:
+        yield before
