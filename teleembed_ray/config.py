@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from teleembed_ray import globs
 from teleembed_ray.errors import ConfigError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -44,14 +45,27 @@ class CorpusConfig(Section):
 
     path: Location
     separators: Literal["prose", "code"] = "prose"
+    # Globs by the rules of .gitignore, with braces.
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
 
+    @field_validator("include", "exclude")
+    @classmethod
+    def _globs_are_readable(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in patterns:
+            if problem := globs.problem(pattern):
+                raise ValueError(f"{pattern!r} {problem}")
+        return patterns
+
 
 class IngestConfig(Section):
-    """documents -> text."""
+    """documents -> text; the limits of one file never change a text, so they are no part of a fingerprint."""
 
     max_reject_fraction: Fraction = 0.2
+    # Tables are left out (TeleEmbedBench, Section III-B), or kept as text.
+    tables: Literal["drop", "keep"] = "drop"
+    timeout_s: float = Field(default=300.0, gt=0.0, le=86_400.0)
+    max_memory_gib: float = Field(default=4.0, ge=0.25, le=1024.0)
 
 
 class ChunkConfig(Section):
@@ -150,6 +164,15 @@ class RetrieveConfig(Section):
         return tuple(sorted(set(strategies)))
 
 
+class AuditConfig(Section):
+    """documents and chunks -> what the corpora are made of; `near_threshold` is a Jaccard index of word shingles."""
+
+    near_threshold: float = Field(default=0.8, ge=0.5, le=1.0)
+    shingle_words: int = Field(default=5, ge=1, le=50)
+    # Below this the language of a document is undetermined.
+    min_language_confidence: Fraction = 0.8
+
+
 class EvaluateConfig(Section):
     """rankings -> scores with intervals."""
 
@@ -162,15 +185,6 @@ class ReportConfig(Section):
 
     folder: Location
     num_examples: int = Field(default=3, ge=0, le=50)
-
-
-class AuditConfig(Section):
-    """documents and chunks -> what the corpora are made of; `near_threshold` is a Jaccard index of word shingles."""
-
-    near_threshold: float = Field(default=0.8, ge=0.5, le=1.0)
-    shingle_words: int = Field(default=5, ge=1, le=50)
-    # Below this the language of a document is undetermined.
-    min_language_confidence: Fraction = 0.8
 
 
 class ActorConfig(Section):
@@ -204,6 +218,7 @@ class RunConfig(Section):
     embed: EmbedConfig
     index: IndexConfig = IndexConfig()
     retrieve: RetrieveConfig = RetrieveConfig()
+    audit: AuditConfig = AuditConfig()
     evaluate: EvaluateConfig = EvaluateConfig()
     report: ReportConfig
     resources: ResourcesConfig = ResourcesConfig()
@@ -218,7 +233,6 @@ class RunConfig(Section):
                 raise ValueError(f"{name!r} is no corpus name: use letters, digits, '.', '_' and '-', and not 'macro'")
         return corpora
 
-    audit: AuditConfig = AuditConfig()
 
 class _StrictLoader(yaml.SafeLoader):
     """SafeLoader that takes no key twice (YAML silently keeps the last), no key but text, and no aliases.

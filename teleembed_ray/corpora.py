@@ -2,15 +2,14 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
 from typing import Any
 
 import fsspec
 
-from teleembed_ray import ids
+from teleembed_ray import globs, ids
 from teleembed_ray.config import CorpusConfig
 from teleembed_ray.errors import ConfigError
 from teleembed_ray.lake import Lake
@@ -30,28 +29,29 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Listing:
-    """The files of one corpus in path order, and one fingerprint over all of them."""
+    """The files of one corpus in path order, and one fingerprint over all of them.
+
+    `unused` names the globs of the corpus that match no file, each with its key: a slip in one is easily overlooked.
+    """
 
     corpus: str
     root: str
     files: tuple[SourceFile, ...]
     fingerprint: str
+    unused: tuple[str, ...] = ()
 
 
-def matches(path: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a relative path matches one of the globs; `**/` also matches no folder at all."""
-    for pattern in patterns:
-        if fnmatchcase(path, pattern) or (pattern.startswith("**/") and fnmatchcase(path, pattern.removeprefix("**/"))):
-            return True
-    return False
+def _unused(paths: Iterable[str], config: CorpusConfig) -> tuple[str, ...]:
+    patterns = [("include", pattern) for pattern in config.include] + [("exclude", one) for one in config.exclude]
+    return tuple(
+        f"{key} {pattern!r}" for key, pattern in patterns if not any(globs.matches(path, pattern) for path in paths)
+    )
 
 
-def _is_hidden(path: str) -> bool:
-    return any(piece.startswith((".", "~$")) for piece in PurePosixPath(path).parts)
-
-
-def _find(source: str, corpus: str, config: CorpusConfig) -> tuple[Any, str, dict[str, dict[str, Any]]]:
-    """Return the file system, the root and the details of each file that the globs select."""
+def _find(
+    source: str, corpus: str, config: CorpusConfig
+) -> tuple[Any, str, dict[str, dict[str, Any]], tuple[str, ...]]:
+    """Return the file system, the root, the details of each file that the globs select, and the globs without use."""
     where = f"{source}: corpora.{corpus}.path: {config.path!r}"
     try:
         fs, root = fsspec.core.url_to_fs(config.path)
@@ -66,15 +66,16 @@ def _find(source: str, corpus: str, config: CorpusConfig) -> tuple[Any, str, dic
     prefix = root.rstrip("/") + "/"
     relative = {str(name).removeprefix(prefix): detail for name, detail in found.items()}
     selected = {
-        path: detail
-        for path, detail in relative.items()
-        if not _is_hidden(path) and matches(path, config.include) and not matches(path, config.exclude)
+        path: detail for path, detail in relative.items() if globs.selects(path, config.include, config.exclude)
     }
+    unused = _unused(relative, config)
     if not selected:
+        nothing = f"; nothing there matches {', '.join(unused)}" if unused else ""
         raise ConfigError(
             f"{where}: no file there is selected by include {list(config.include)} and exclude {list(config.exclude)}"
+            f"{nothing}"
         )
-    return fs, root, selected
+    return fs, root, selected, unused
 
 
 def _content_digest(fs: Any, path: str) -> str:
@@ -104,7 +105,7 @@ def list_corpus(source: str, corpus: str, config: CorpusConfig, lake: Lake, reme
     Digests are kept in the lake by (path, size, time of change) where `remember` is set, so that a second run of an
     unchanged folder reads no file. An object store's own ETag serves in place of a digest.
     """
-    fs, root, found = _find(source, corpus, config)
+    fs, root, found, unused = _find(source, corpus, config)
     cache_path = f"_listings/{corpus}.json"
     known = _known_digests(lake, cache_path)
     prefix = root.rstrip("/")
@@ -128,4 +129,4 @@ def list_corpus(source: str, corpus: str, config: CorpusConfig, lake: Lake, reme
         SourceFile(path, int(found[path]["size"]), value) for path, (_, value) in zip(paths, digests, strict=True)
     )
     fingerprint = ids.digest("listing", *(part for file in files for part in (file.path, file.digest)))
-    return Listing(corpus, prefix, files, fingerprint)
+    return Listing(corpus, prefix, files, fingerprint, unused)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import click
 
+from teleembed_ray.documents.word97 import HOW_TO_INSTALL, find_soffice
+
 
 def _memory_gib() -> float:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -43,6 +45,17 @@ def _faiss() -> str:
         return f"missing: {error}: pip install faiss-cpu"
     gpus = faiss.get_num_gpus() if hasattr(faiss, "get_num_gpus") else 0
     return f"{faiss.__version__}, {faiss.get_compile_options().strip()}, {gpus} GPUs"
+
+
+def _libreoffice() -> str:
+    program = find_soffice()
+    if program is None:
+        return f"missing, so .doc and .rtf files are rejected: {HOW_TO_INSTALL}"
+    try:
+        found = subprocess.run([program, "--version"], capture_output=True, text=True, check=True, timeout=60)  # noqa: S603
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"{program} fails: {error}: {HOW_TO_INSTALL}"
+    return f"{found.stdout.strip() or 'found'} ({program})"
 
 
 def _version(package: str) -> str:
@@ -94,6 +107,7 @@ def facts() -> Iterator[tuple[str, str]]:
     yield "torch", _torch()
     yield "FAISS", _faiss()
     yield "Ray", _ray_reachable()
+    yield "LibreOffice", _libreoffice()
     yield "S3", f"s3fs {_version('s3fs')}"
     for name in EMBEDDED:
         yield f"embedded {name}", "found" if embedded_available(name) else "missing: `make demo` installs it"

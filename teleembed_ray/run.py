@@ -99,6 +99,9 @@ def prepare(path: Path, assignments: Sequence[str], stages: Sequence[Stage], pro
     listings = {
         name: list_corpus(str(path), name, corpus, lake, remember=write) for name, corpus in config.corpora.items()
     }
+    for name, listing in listings.items():
+        for unused in listing.unused:
+            progress.note(f"corpora.{name}: {unused} matches no file")
     plan = Plan(config, listings, encoders, generator, validator)
     for stage in stages:
         plan.add(stage.name, stage.cells(plan))

@@ -19,6 +19,7 @@ DOCUMENTS = pa.schema(
         ("text", TEXT),
         ("num_chars", pa.int64()),
         ("num_dropped_chars", pa.int64()),
+        ("num_unmapped_chars", pa.int64()),
     ]
 )
 
@@ -157,7 +158,6 @@ SCORES = pa.schema(
     ]
 )
 
-REJECTS = pa.schema(
 # Places of a MinHash signature.
 NUM_PERM = 128
 
@@ -241,15 +241,16 @@ AUDITS = pa.schema(
     ]
 )
 
+REJECTS = pa.schema(
     [
         ("id", ID),
         ("stage", pa.string()),
         ("corpus", pa.string()),
         ("reason", pa.string()),
         ("detail", TEXT),
-    ]
         # Of a chunk only: how long it is.
         ("num_tokens", pa.int32()),
+    ]
 )
 
 # A kernel marks a bad row in place: `reason` is null for a good row. The writer splits the two, so that each row

@@ -1,19 +1,27 @@
 """Which reader reads which file."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import PurePosixPath
 
+from teleembed_ray.documents import archive
+from teleembed_ray.documents.characters import num_unmapped
 from teleembed_ray.documents.code import read_code, read_plain_text, read_yaml
 from teleembed_ray.documents.document import Document, Unreadable
 from teleembed_ray.documents.docx import read_docx
 from teleembed_ray.documents.markdown import read_markdown
 from teleembed_ray.documents.pdf import read_pdf
+from teleembed_ray.documents.word97 import DEFAULT_TIMEOUT_S, is_doc, read_doc
 
 Reader = Callable[[str, bytes], Document]
 
+_DOCX_SUFFIXES = ("docx", "docm", "dotx", "dotm")
+CONVERTED_SUFFIXES = ("doc", "dot", "rtf")
 _CODE_SUFFIXES = ("c", "cc", "cpp", "cxx", "h", "hh", "hpp", "hxx", "inc", "inl", "ipp", "tpp", "cu", "cuh")
 READERS: dict[str, Reader] = {
-    **dict.fromkeys(("docx", "docm", "dotx", "dotm"), read_docx),
+    **dict.fromkeys(_DOCX_SUFFIXES, read_docx),
+    **dict.fromkeys(CONVERTED_SUFFIXES, read_doc),
     "pdf": read_pdf,
     **dict.fromkeys(("md", "markdown"), read_markdown),
     **dict.fromkeys(_CODE_SUFFIXES, read_code),
@@ -21,13 +29,14 @@ READERS: dict[str, Reader] = {
     "txt": read_plain_text,
 }
 SUFFIXES = frozenset(READERS)
+# Formats whose parsers can hang, crash or inflate, so that they are read in a process that can be ended.
+FRAGILE_SUFFIXES = frozenset({*_DOCX_SUFFIXES, *CONVERTED_SUFFIXES, "pdf"})
 
 _ADVICE = {
-    "doc": "open it in Word or LibreOffice and save it as .docx",
-    "rtf": "open it in Word or LibreOffice and save it as .docx",
     "odt": "open it in LibreOffice and save it as .docx",
-    "zip": "unpack it",
     "gz": "unpack it",
+    "7z": "unpack it, or pack it as .zip",
+    "tar": "unpack it, or pack it as .zip",
     "html": "print it to a PDF",
 }
 
@@ -37,24 +46,42 @@ def suffix_of(path: str) -> str:
     return PurePosixPath(path).suffix.removeprefix(".").lower()
 
 
-def read_document(path: str, data: bytes) -> Document:
-    """One file -> Document with text; raises Unreadable and nothing else.
-
-    `path` decides on the reader, by its suffix. The text holds neither NUL nor lone surrogates, and never is blank.
-    """
+def refuse_unsupported(path: str) -> None:
+    """Raise Unreadable where no reader is made for the suffix of a path."""
     suffix = suffix_of(path)
     if suffix not in READERS:
-        known = ", ".join(sorted(SUFFIXES))
+        known = ", ".join(sorted({*SUFFIXES, archive.SUFFIX}))
         advice = _ADVICE.get(suffix, f"exclude it (what can be read: {known})")
         raise Unreadable(
             "unsupported", f"no reader for {f'.{suffix}' if suffix else 'a file without suffix'}: {advice}"
         )
+
+
+def _reader_of(path: str, data: bytes, keep_tables: bool, timeout_s: float) -> Reader:
+    """Return the reader of a file with its settings: the suffix decides, but for a DOC that is called .docx."""
+    suffix = suffix_of(path)
+    if suffix in CONVERTED_SUFFIXES or (suffix in _DOCX_SUFFIXES and is_doc(data)):
+        return partial(read_doc, keep_tables=keep_tables, timeout_s=timeout_s)
+    return READERS[suffix]
+
+
+def read_document(path: str, data: bytes, keep_tables: bool = False, timeout_s: float = DEFAULT_TIMEOUT_S) -> Document:
+    """One file -> Document with text; raises Unreadable and nothing else.
+
+    `path` decides on the reader, by its suffix. The text holds neither NUL nor lone surrogates, and never is blank.
+    `timeout_s` bounds a converter that a format needs; `read_isolated` bounds the readers too.
+    """
+    refuse_unsupported(path)
     if not data:
         raise Unreadable("empty_file", "it has no bytes: fetch it again, or leave it out")
     try:
-        document = READERS[suffix](path, data)
+        document = _reader_of(path, data, keep_tables, timeout_s)(path, data)
     except Unreadable:
         raise
+    except MemoryError:
+        raise Unreadable(
+            "too_much_memory", "reading it takes more memory than there is: save it anew, or exclude it"
+        ) from None
     except Exception as error:
         # The parsers below raise what they like on damaged input; one bad file must not stop the others.
         raise Unreadable(
@@ -62,4 +89,4 @@ def read_document(path: str, data: bytes) -> Document:
         ) from error
     if not document.text.strip():
         raise Unreadable("no_text", "there is nothing but white space in it: leave it out")
-    return document
+    return replace(document, num_unmapped_chars=document.num_unmapped_chars or num_unmapped(document.text))

@@ -1,13 +1,19 @@
 """Stage `ingest`: the files of each corpus -> documents."""
 
 from functools import partial
+from typing import Any
 
 import fsspec
 import pyarrow as pa
 
-from teleembed_ray import schemas
-from teleembed_ray.corpora import NOT_REGULAR, SourceFile
+from teleembed_ray import globs, schemas
+from teleembed_ray.config import RunConfig
+from teleembed_ray.corpora import NOT_REGULAR, Listing, SourceFile
+from teleembed_ray.documents import archive
+from teleembed_ray.documents.isolated import Limits, read_isolated
 from teleembed_ray.documents.kernel import documents_table
+from teleembed_ray.documents.reader import CONVERTED_SUFFIXES, suffix_of
+from teleembed_ray.documents.word97 import find_soffice
 from teleembed_ray.errors import ArtifactError
 from teleembed_ray.lake import Lake
 from teleembed_ray.pipeline import Cell, Plan, RunContext, Stage
@@ -25,9 +31,22 @@ HARMLESS_REASONS = frozenset({"unsupported"})
 def cells(plan: Plan) -> list[Cell]:
     """One cell a corpus."""
     return [
-        STAGE.cell("documents", {"corpus": corpus}, {"num_files": len(listing.files)}, [listing.fingerprint])
+        STAGE.cell("documents", {"corpus": corpus}, _settings(plan.config, listing), [listing.fingerprint])
         for corpus, listing in plan.listings.items()
     ]
+
+
+def _settings(config: RunConfig, listing: Listing) -> dict[str, Any]:
+    """What shapes the rows of a corpus beside the bytes of its files."""
+    settings: dict[str, Any] = {"num_files": len(listing.files), "tables": config.ingest.tables}
+    suffixes = {suffix_of(file.path) for file in listing.files}
+    if archive.SUFFIX in suffixes:
+        # The listing knows files and not their members.
+        settings["exclude"] = list(config.corpora[listing.corpus].exclude)
+    if suffixes & {archive.SUFFIX, *CONVERTED_SUFFIXES}:
+        # Whoever installs the converter that a reject asks for has the files read.
+        settings["converter"] = find_soffice() is not None
+    return settings
 
 
 def cut(files: tuple[SourceFile, ...]) -> list[list[SourceFile]]:
@@ -66,9 +85,15 @@ def read_files(lake: Lake, task: PartTask) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def extract(task: PartTask, files: pa.Table) -> pa.Table:
+def extract(config: RunConfig, task: PartTask, files: pa.Table) -> pa.Table:
     """Apply the readers to one part; an unreadable file is a reject like any other."""
-    return documents_table(files)
+    corpus = config.corpora[task.source[0]]
+    read = partial(
+        read_isolated,
+        keep_tables=config.ingest.tables == "keep",
+        limits=Limits(config.ingest.timeout_s, config.ingest.max_memory_gib),
+    )
+    return documents_table(files, read, partial(globs.selects, include=corpus.include, exclude=corpus.exclude))
 
 
 def refuse_too_many_rejects(context: RunContext, cell: Cell) -> None:
@@ -77,7 +102,12 @@ def refuse_too_many_rejects(context: RunContext, cell: Cell) -> None:
     folder = f"_parts/{rejects_fingerprint(cell.fingerprint)}"
     tables = [context.lake.read_parquet(f"{folder}/{file.name}") for files in done.values() for file in files]
     rejects = [row for table in tables for row in table.to_pylist()]
-    num_files = cell.settings["num_files"]
+    # An archive is one file and many documents, so the documents are counted.
+    num_documents = len(rejects) + sum(
+        context.lake.read_parquet(f"_parts/{cell.fingerprint}/{file.name}", columns=["doc_id"]).num_rows
+        for files in context.lake.parts_done(cell.fingerprint).values()
+        for file in files
+    )
     bad = [row for row in rejects if row["reason"] not in HARMLESS_REASONS]
     counts: dict[str, int] = {}
     for row in rejects:
@@ -88,11 +118,11 @@ def refuse_too_many_rejects(context: RunContext, cell: Cell) -> None:
     if len(rejects) > 5:
         context.progress.note(f"ingest: {len(rejects) - 5} more rejects in {cell.keys['corpus']} (see the report)")
     limit = context.config.ingest.max_reject_fraction
-    if len(rejects) == num_files:
-        raise ArtifactError(f"corpus {cell.keys['corpus']}: not one of its {num_files} files gave text ({reasons})")
-    if len(bad) > limit * num_files:
+    if len(rejects) == num_documents:
+        raise ArtifactError(f"corpus {cell.keys['corpus']}: not one of its {num_documents} files gave text ({reasons})")
+    if len(bad) > limit * num_documents:
         raise ArtifactError(
-            f"corpus {cell.keys['corpus']}: {len(bad)} of {num_files} files were rejected ({reasons}), more than "
+            f"corpus {cell.keys['corpus']}: {len(bad)} of {num_documents} files were rejected ({reasons}), more than "
             f"ingest.max_reject_fraction = {limit} allows: mend or exclude them, or raise the limit"
         )
 
@@ -117,7 +147,7 @@ def run(context: RunContext, cells: list[Cell]) -> None:
         context,
         works,
         read_files,
-        kernel=extract,
+        kernel=partial(extract, context.config),
         label="ingest",
         unit="files",
         empty=schemas.DOCUMENTS,
@@ -125,4 +155,4 @@ def run(context: RunContext, cells: list[Cell]) -> None:
     )
 
 
-STAGE = Stage("ingest", reads=(), writes=("documents", "rejects"), version=1, cells=cells, run=run)
+STAGE = Stage("ingest", reads=(), writes=("documents", "rejects"), version=2, cells=cells, run=run)

@@ -273,7 +273,7 @@ def test_every_kind_of_damage_has_its_own_reason() -> None:
     assert _reason(docx_bytes("<w:p/>")) == "no_text"
     assert _reason(docx_bytes(table(cell(paragraph("only a table"))))) == "no_text"
     assert _reason(docx_bytes("<w:p><w:r>")) == "damaged"
-    assert _reason(good, "a.doc") == "unsupported"
+    assert _reason(good, "a.odt") == "unsupported"
 
 
 def test_a_workbook_named_docx_is_mislabelled() -> None:
