@@ -43,8 +43,7 @@ def chunk_table(
     def rows(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
         text = document["text"] or ""
         keys = {"doc_id": document["doc_id"], "corpus": document["corpus"], "chunk_size": chunk_size}
-        # Long runs of white space can make the splitter emit one span twice; the second says nothing new.
-        spans = dict.fromkeys(split_text(text, chunk_size, overlap, separators, keep))
+        spans = split_text(text, chunk_size, overlap, separators, keep)
         num_kept = 0
         for position, span in enumerate(spans):
             chunk = text[span.start : span.end]

@@ -70,11 +70,16 @@ resources: {{embed: {{num_actors: {os.cpu_count()}}}}}
     return path
 
 
-def bare_kernels(config_path: Path, tried: set[str]) -> tuple[float, int]:
-    """Run every kernel in this process, the language models on the chunks `tried`; return seconds and chunks."""
+def bare_kernels(config_path: Path, tried: set[str]) -> tuple[dict[str, float], int]:
+    """Run every kernel in this process, the language models on the chunks `tried`; return seconds a step and chunks."""
     run = prepare(config_path, [], STAGES, Progress(), write=True)
     config, plan = run.config, run.plan
+    seconds: dict[str, float] = {}
     started = time.monotonic()
+
+    def lap(step: str) -> None:
+        seconds[step] = time.monotonic() - started - sum(seconds.values())
+
     chunks: dict[str, list[pa.Table]] = {}
     for corpus, listing in plan.listings.items():
         kind = config.corpora[corpus].separators
@@ -88,7 +93,9 @@ def bare_kernels(config_path: Path, tried: set[str]) -> tuple[float, int]:
             documents = documents.filter(pa.compute.is_null(documents["reason"]))
             made = chunk_table(documents, 512, 50, 0.5, 1.5, SEPARATORS[kind], KEEP_SEPARATOR[kind])
             chunks.setdefault(corpus, []).append(made.filter(pa.compute.is_null(made["reason"])))
+    lap("ingest, chunk")
     pairs_by_corpus = make_pairs(run, chunks, tried)
+    lap("pairs")
     for source in plan.encoders.values():
         encoder = load_encoder(
             source.card, source.locate(), batch_tokens=config.embed.batch_tokens, threads=config.embed.threads
@@ -104,7 +111,7 @@ def bare_kernels(config_path: Path, tried: set[str]) -> tuple[float, int]:
                 for asked in questions.values()
             ]
         merge_hits(pa.concat_tables(hits), 100)
-    seconds = time.monotonic() - started
+        lap(f"embed, index, retrieve {source.card.name}")
     return seconds, sum(part.num_rows for parts in chunks.values() for part in parts)
 
 
@@ -133,16 +140,13 @@ def make_pairs(run: Run, chunks: dict[str, list[pa.Table]], tried: set[str]) -> 
     return result
 
 
-def pipeline(config_path: Path) -> float:
-    """Run `teleembed run` in a process of its own; return seconds."""
+def pipeline(config_path: Path) -> tuple[float, list[str]]:
+    """Run `teleembed run` in a process of its own; return seconds, and what it says of its stages."""
+    command = [sys.executable, "-m", "teleembed_ray.cli", "run", "--config", str(config_path)]
     started = time.monotonic()
-    subprocess.run(
-        [sys.executable, "-m", "teleembed_ray.cli", "run", "--config", str(config_path)],
-        check=True,
-        cwd=ROOT,
-        stderr=subprocess.DEVNULL,
-    )
-    return time.monotonic() - started
+    done = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True)
+    seconds = time.monotonic() - started
+    return seconds, [line for line in (done.stdout + done.stderr).splitlines() if ": done in " in line]
 
 
 def main() -> None:
@@ -152,13 +156,15 @@ def main() -> None:
     for number in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
             config_path = write_config(Path(folder), num_documents)
-            whole.append(pipeline(config_path))
+            seconds, stages = pipeline(config_path)
+            whole.append(seconds)
             candidates = Lake(f"{folder}/lake").read_all("candidates")
             if candidates is None:
                 sys.exit("pipeline: the run left no candidates")
-            seconds, num_chunks = bare_kernels(config_path, set(candidates["chunk_id"].to_pylist()))
-            bare.append(seconds)
+            steps, num_chunks = bare_kernels(config_path, set(candidates["chunk_id"].to_pylist()))
+            bare.append(sum(steps.values()))
         print(f"round {number}: {num_chunks} chunks, kernels {bare[-1]:.1f} s, pipeline {whole[-1]:.1f} s", flush=True)
+        print("\n".join([*stages, *(f"bare {step}: {spent:.1f} s" for step, spent in steps.items())]), flush=True)
     ratio = statistics.median(whole) / statistics.median(bare)
     print(f"pipeline: ratio {ratio:.3f} (ceiling {CEILING})")
     if statistics.median(bare) < LEAST_KERNEL_S:

@@ -1,11 +1,12 @@
 """Spans against LangChain's chunks, and where they lie."""
 
+import random
 import zipfile
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 from lxml import etree
@@ -64,19 +65,23 @@ def langchain_chunks(text: str, chunk_size: int, overlap: int, separators: tuple
     return splitter.split_text(text)
 
 
+def without_beginnings(chunks: list[str]) -> list[str]:
+    """Drop each chunk that the next one begins with: after long white space LangChain hands out both."""
+    return [left for left, right in pairwise([*chunks, None]) if right is None or not right.startswith(left)]
+
+
 @settings(max_examples=600, deadline=None)
-@given(texts(), st.integers(1, 40), st.data(), st.sampled_from(HIERARCHIES), st.sampled_from(["start", "end"]))
-def test_chunks_equal_langchain_and_lie_where_they_say(
+@given(texts(), st.integers(4, 40), st.data(), st.sampled_from(HIERARCHIES), st.sampled_from(["start", "end"]))
+def test_chunks_lie_where_they_say_and_keep_to_their_size(
     text: str, chunk_size: int, data: st.DataObject, separators: tuple[str, ...], keep: Keep
 ) -> None:
     overlap = data.draw(st.integers(0, chunk_size - 1))
     spans = split_text(text, chunk_size, overlap, separators, keep)
-    assert [text[span.start : span.end] for span in spans] == langchain_chunks(
-        text, chunk_size, overlap, separators, keep
-    )
     assert [span.num_tokens for span in spans] == [count_tokens(text[span.start : span.end]) for span in spans]
+    # No single character here counts more than three tokens.
+    assert all(span.num_tokens <= chunk_size for span in spans)
     for left, right in pairwise(spans):
-        assert left.start <= right.start
+        assert left.start < right.start
         assert left.end <= right.end
         # Between two chunks only white space is lost.
         assert not text[left.end : right.start].strip()
@@ -85,6 +90,51 @@ def test_chunks_equal_langchain_and_lie_where_they_say(
         assert not text[spans[-1].end :].strip()
     else:
         assert not text.strip()
+
+
+@settings(max_examples=600, deadline=None)
+@given(texts(), st.integers(1, 40), st.data(), st.sampled_from(HIERARCHIES), st.sampled_from(["start", "end"]))
+def test_chunks_equal_langchain_where_those_keep_to_the_size(
+    text: str, chunk_size: int, data: st.DataObject, separators: tuple[str, ...], keep: Keep
+) -> None:
+    overlap = data.draw(st.integers(0, chunk_size - 1))
+    # A text that no separator cuts is handed out by LangChain with its outer white space.
+    chunks = langchain_chunks(text, chunk_size, overlap, separators, keep)
+    assume(all(count_tokens(chunk) <= chunk_size for chunk in chunks))
+    expected = [chunk.strip() for chunk in chunks if chunk.strip()]
+    spans = split_text(text, chunk_size, overlap, separators, keep)
+    assert without_beginnings([text[span.start : span.end] for span in spans]) == without_beginnings(expected)
+
+
+def random_words(num_words: int) -> str:
+    letters = random.Random(7)  # noqa: S311 (a text, no secret)
+    return " ".join("".join(letters.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(num_words))
+
+
+def test_the_size_holds_where_joined_words_count_more_than_apart() -> None:
+    text = random_words(20_000)
+    for overlap in (0, 10):
+        longest = max(map(count_tokens, langchain_chunks(text, 50, overlap, ("\n", " ", ""), "start")))
+        spans = split_text(text, 50, overlap, ("\n", " ", ""))
+        # LangChain's own chunks show that the trap is there.
+        assert longest > 50 >= max(span.num_tokens for span in spans)
+        assert all(not text[left.end : right.start].strip() for left, right in pairwise(spans))
+        assert spans[0].start == 0
+        assert spans[-1].end == len(text)
+
+
+def test_the_size_holds_where_no_separator_cuts_far_enough() -> None:
+    text = ("word " * 200).strip()
+    spans = split_text(text, 10, 0, ("\n\n", "\n"))
+    assert max(span.num_tokens for span in spans) <= 10
+    assert "".join(text[span.start : span.end] for span in spans).replace(" ", "") == "word" * 200
+
+
+def test_a_piece_that_counts_more_without_its_leading_space_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    # One token a character, and three more for a text that begins with "b".
+    monkeypatch.setattr(splitter, "count_tokens", lambda text: len(text) + 3 * text.startswith("b"))
+    (span,) = split_text(" bbbb", 6, 0, (" ",))
+    assert (span.start, span.end, span.num_tokens) == (0, 5, 5)
 
 
 def test_default_keep_is_that_of_langchain() -> None:
@@ -165,8 +215,10 @@ def test_real_specifications_are_chunked_as_langchain_does(separators: tuple[str
         with zipfile.ZipFile(SHARED_DATA / name) as archive:
             body = etree.fromstring(archive.read("word/document.xml"))
         text = "\n\n".join("".join(t.text or "" for t in p.iter(word + "t")) for p in body.iter(word + "p"))
-        for chunk_size in (64, 512, 2048):
+        assert max(span.num_tokens for span in split_text(text, 64, 50, separators)) <= 64
+        # At these sizes LangChain's chunks keep to them.
+        for chunk_size in (512, 2048):
             spans = split_text(text, chunk_size, 50, separators)
             chunks = [text[span.start : span.end] for span in spans]
             assert len(chunks) > 1
-            assert chunks == langchain_chunks(text, chunk_size, 50, separators, "start")
+            assert chunks == without_beginnings(langchain_chunks(text, chunk_size, 50, separators, "start"))
