@@ -25,6 +25,7 @@ _SYMBOL_FONT = {
     0xC8: "\u222a", 0xCC: "\u2282", 0xCE: "\u2208", 0xD0: "\u2220", 0xD7: "\u22c5", 0xDE: "\u21d2", 0xE5: "\u2211",
 }  # fmt: skip
 _SYMBOL = re.compile("[\uf020-\uf0ff]")
+_UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff]")
 
 
 def is_private(character: str) -> bool:
@@ -34,7 +35,7 @@ def is_private(character: str) -> bool:
 
 def num_unmapped(text: str) -> int:
     """Count the characters that say nothing: U+FFFD, and those of private use."""
-    return 0 if text.isascii() else sum(character == "\ufffd" or is_private(character) for character in text)
+    return 0 if text.isascii() else len(_UNMAPPED.findall(text))
 
 
 def clean(text: str) -> str:

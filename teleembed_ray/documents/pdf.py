@@ -12,7 +12,8 @@ PDFium is not thread-safe: in threads it returns empty text without an error. No
 must not either.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import pypdfium2 as pdfium
@@ -20,10 +21,11 @@ import pypdfium2.raw as pdfium_c
 
 from teleembed_ray.documents.characters import clean_prose, num_unmapped
 from teleembed_ray.documents.document import Document, Unreadable
+from teleembed_ray.documents.pdf_columns import in_reading_order
 from teleembed_ray.documents.pdf_page import Page, read_page
 from teleembed_ray.documents.pdf_paragraphs import paragraphs
 from teleembed_ray.documents.pdf_running import repeated_texts, without_contents, without_running_lines
-from teleembed_ray.documents.pdf_tables import figure_labels, tabular_lines, with_table_rows
+from teleembed_ray.documents.pdf_tables import aligned_lines, figure_labels, ruled_lines, with_table_rows
 from teleembed_ray.documents.titles import choose_title
 
 MAX_PAGES = 20_000
@@ -84,7 +86,9 @@ def _largest_line(pages: Sequence[Page]) -> str:
     """Return the text in the largest font of the first page, the usual place of a title."""
     lines = pages[0].lines
     size = max((line.size for line in lines), default=0.0)
-    return " ".join(line.text for line in lines if line.size > 0.95 * size)
+    largest = " ".join(line.text for line in lines if line.size > 0.95 * size)
+    # A document number is often too long for one line.
+    return re.sub(r"(?<=\w)- (?=\w)", "-", largest)
 
 
 def _num_turned_chars(pages: Sequence[Page]) -> int:
@@ -94,14 +98,23 @@ def _num_turned_chars(pages: Sequence[Page]) -> int:
     return sum(len(text) for _, text in turned if text not in stamps)
 
 
-def _without_tables(pages: Sequence[Page], keep_tables: bool) -> Iterator[tuple[Page, int]]:
-    """Yield each page without labels of drawings, and without tables (or with their rows), and what is dropped."""
-    for page in pages:
-        tabular = tabular_lines(page)
-        labels = figure_labels(page)
-        dropped = labels - tabular if keep_tables else labels | tabular
-        kept = page.with_lines(line for line in page.lines if line not in dropped)
-        yield with_table_rows(kept, tabular) if keep_tables else kept, sum(len(line.text) for line in dropped)
+def _without_tables(page: Page, keep_tables: bool) -> tuple[Page, int]:
+    """Return a page in reading order, without labels of drawings and tables (or with their rows), and what is dropped.
+
+    Ruled tables go first: their rows look like columns of text.
+    """
+    labels = figure_labels(page)
+    num_dropped_chars = sum(len(line.text) for line in labels)
+    page = page.with_lines(line for line in page.lines if line not in labels)
+    for find in (ruled_lines, aligned_lines):
+        tabular = find(page)
+        if keep_tables:
+            page = with_table_rows(page, tabular)
+        else:
+            num_dropped_chars += sum(len(line.text) for line in tabular)
+            page = page.with_lines(line for line in page.lines if line not in tabular)
+        page = page.with_lines(in_reading_order(page.lines))
+    return page, num_dropped_chars
 
 
 def read_pdf(path: str, data: bytes, *, keep_tables: bool = False) -> Document:
@@ -121,7 +134,7 @@ def read_pdf(path: str, data: bytes, *, keep_tables: bool = False) -> Document:
         pdf.close()
     _refuse_without_text(pages)
     title = choose_title(title, _largest_line(pages), path=path)
-    kept = list(_without_tables(without_contents(without_running_lines(pages)), keep_tables))
+    kept = [_without_tables(page, keep_tables) for page in without_contents(without_running_lines(pages))]
     raw = list(paragraphs([page.lines for page, _ in kept]))
     text = "\n\n".join(filter(None, (clean_prose(paragraph).strip() for paragraph in raw)))
     if not text:

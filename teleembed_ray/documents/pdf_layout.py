@@ -16,9 +16,11 @@ from typing import Any
 import pypdfium2.raw as pdfium_c
 
 # What PDFium puts between lines: a line break, or a mark in place of a hyphen, with no break after it.
-_HYPHEN_AT_LINE_END = (0x02, 0xFFFE)
-_LINE_ENDS = (0x0A, 0x0D, *_HYPHEN_AT_LINE_END)
-_BLANKS = (0x09, 0x20, 0xA0)
+_HYPHENS_AT_LINE_END = ("\x02", "\ufffe")
+_LINE = re.compile("([^\n\r\x02\ufffe]+)([\n\r\x02\ufffe]?)")
+_BLANK_CHARACTERS = "\t \u00a0"
+_BLANKS = re.compile("[\t \u00a0]+")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # A gap of so many times the font size is no word space, not even that of a justified line.
 CELL_GAP = 0.9
@@ -103,22 +105,16 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
-    """The indices of the first and the last character of a cell."""
-
-    text: str
-    first: int
-    last: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Run:
-    """What PDFium takes for one line, before its place is known; `angle` in degrees, counterclockwise."""
+    """What PDFium takes for one line, before its place is known; `angle` in degrees, counterclockwise.
+
+    `first` and `last` are the indices of the characters at its ends; `text` has one character an index, and then a
+    hyphen where the line ends in one.
+    """
 
     text: str
     first: int
     last: int
-    blanks: tuple[int, ...]
     size: float
     angle: float
 
@@ -158,30 +154,28 @@ class TextPage:
         kept = set(map(id, upright))
         return frame, tuple(_assembled(lines)), tuple(run.text for run in runs if id(run) not in kept)
 
-    def _runs(self) -> Iterator[_Run]:
-        raw = self._raw
-        get_unicode = pdfium_c.FPDFText_GetUnicode
+    def _characters(self) -> str:
+        """Return the characters of the page, one an index."""
         num_characters = self._textpage.count_chars()
-        characters: list[str] = []
-        blanks: list[int] = []
-        first = last = -1
-        for index in range(num_characters + 1):
-            code = get_unicode(raw, index) if index < num_characters else _LINE_ENDS[0]
-            if code not in _LINE_ENDS:
-                characters.append(chr(code))
-                if code in _BLANKS:
-                    blanks.append(len(characters) - 1)
-                else:
-                    first, last = (index if first < 0 else first), index
+        # One call instead of one a character; only where nothing is left out or written as two is it the same.
+        units = (ctypes.c_ushort * (num_characters + 1))()
+        if pdfium_c.FPDFText_GetText(self._raw, 0, num_characters, units) == num_characters + 1:
+            text = bytes(units)[:-2].decode("utf-16-le", "surrogatepass")
+            if len(text) == num_characters and not _SURROGATE.search(text):
+                return text
+        codes = (pdfium_c.FPDFText_GetUnicode(self._raw, index) for index in range(num_characters))
+        return "".join(map(chr, codes))
+
+    def _runs(self) -> Iterator[_Run]:
+        for match in _LINE.finditer(self._characters()):
+            text, end = match.groups()
+            stripped = text.strip(_BLANK_CHARACTERS)
+            if not stripped:
                 continue
-            if code in _HYPHEN_AT_LINE_END:
-                characters.append("-")
-            if first >= 0:
-                text = "".join(characters)
-                size, angle = self._size_and_angle(first)
-                start = index - len(characters) + (code in _HYPHEN_AT_LINE_END)
-                yield _Run(text, first, last, tuple(start + blank for blank in blanks), size, angle)
-            characters, blanks, first, last = [], [], -1, -1
+            first = match.start() + len(text) - len(text.lstrip(_BLANK_CHARACTERS))
+            size, angle = self._size_and_angle(first)
+            hyphen = "-" if end in _HYPHENS_AT_LINE_END else ""
+            yield _Run(stripped + hyphen, first, first + len(stripped) - 1, size, angle)
 
     def _size_and_angle(self, index: int) -> tuple[float, float]:
         """Return the size in points of the page, and the angle in degrees: font sizes are often scaled by a matrix."""
@@ -214,20 +208,17 @@ class TextPage:
                     baseline, size = end, end_size
         cells = tuple(self._cells(run, left, size, frame))
         is_monospaced = len(cells) > 1 and self._is_monospaced(run.first)
-        return Line(run.text.strip(), cells, baseline, size, is_monospaced)
+        return Line(run.text, cells, baseline, size, is_monospaced)
 
     def _cells(self, run: _Run, left: float, size: float, frame: Frame) -> Iterator[Cell]:
-        start = run.first
-        offset = run.first - (len(run.text) - len(run.text.lstrip()))
-        for blank, following in _blank_spans(run.blanks):
-            if blank <= start or following > run.last:
-                continue
-            right = self._right(blank - 1, frame)
-            next_left, _ = self._origin(following, frame)
+        start = 0
+        for blanks in _BLANKS.finditer(run.text):
+            right = self._right(run.first + blanks.start() - 1, frame)
+            next_left, _ = self._origin(run.first + blanks.end(), frame)
             if next_left - right > CELL_GAP * size:
-                yield Cell(run.text[start - offset : blank - offset], left, right)
-                start, left = following, next_left
-        yield Cell(run.text[start - offset :].strip(), left, self._right(run.last, frame))
+                yield Cell(run.text[start : blanks.start()], left, right)
+                start, left = blanks.end(), next_left
+        yield Cell(run.text[start:], left, self._right(run.last, frame))
 
     def _is_monospaced(self, index: int) -> bool:
         flags = ctypes.c_int()
@@ -235,17 +226,6 @@ class TextPage:
         length = pdfium_c.FPDFText_GetFontInfo(self._raw, index, name, _MAX_FONT_NAME, flags)
         has_name = 0 < length <= _MAX_FONT_NAME
         return bool(flags.value & _FIXED_PITCH_FLAG) or (has_name and _FIXED_PITCH_FONT.search(name.value) is not None)
-
-
-def _blank_spans(blanks: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield, for each stretch of blanks, its first index and the index behind it."""
-    start = -1
-    for position, blank in enumerate(blanks):
-        if start < 0:
-            start = blank
-        if position + 1 == len(blanks) or blanks[position + 1] != blank + 1:
-            yield start, blank + 1
-            start = -1
 
 
 def _is_same_row(above: Line, below: Line) -> bool:

@@ -4,14 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from teleembed_ray.documents.pdf_columns import in_reading_order
 from teleembed_ray.documents.pdf_drawing import Drawing, read_drawing
 from teleembed_ray.documents.pdf_layout import Frame, Line, TextPage
 
 
 @dataclass(frozen=True)
 class Page:
-    """The upright lines of a page in reading order, the texts that run another way, and what is drawn."""
+    """The upright lines of a page in the order of its content, the texts that run another way, and what is drawn."""
 
     lines: tuple[Line, ...]
     turned_texts: tuple[str, ...]
@@ -37,4 +36,4 @@ def read_page(page: Any) -> Page:
     ends = (min, max) if lines else ()
     heights = {end(line.baseline for line in lines) for end in ends}
     outermost = frozenset(line for line in lines if line.baseline in heights)
-    return Page(in_reading_order(lines), turned_texts, read_drawing(page, frame), frame, outermost)
+    return Page(lines, turned_texts, read_drawing(page, frame), frame, outermost)

@@ -1,15 +1,18 @@
 """Lines of pages -> paragraphs: what is joined, with what between, and where a paragraph ends."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from statistics import median, median_high
 
 from teleembed_ray.documents.pdf_layout import Line
 
 # Lines further apart than this multiple of the usual distance belong to two paragraphs.
 _PARAGRAPH_GAP = 1.25
+# Up to this multiple a sentence may go on: the lines of a list are often set looser than those of the text.
+_LOOSE_GAP = 1.8
 # A line that ends within so many sizes of the right margin is full.
 _FULL_LINE_REACH = 4.0
 # A typesetter hyphenates where so many words, broken at a line end, are written without hyphen elsewhere.
@@ -93,10 +96,16 @@ def _starts_paragraph(above: Line, below: Line, usual_gap: float, margin: float)
     if gap < 0:
         # The top of the next column.
         return not _continues(above, above.text, below, margin)
+    if gap > _PARAGRAPH_GAP * usual_gap:
+        return gap > _LOOSE_GAP * usual_gap or not _goes_on(above, below, margin)
+    return abs(above.size - below.size) > 0.1 * above.size or _ITEM.match(below.text) is not None
+
+
+def _goes_on(above: Line, below: Line, margin: float) -> bool:
+    """Whether a full line of a sentence is followed by the next one, in small letters."""
+    is_full = above.right > margin - _FULL_LINE_REACH * above.size
     return (
-        gap > _PARAGRAPH_GAP * usual_gap
-        or abs(above.size - below.size) > 0.1 * above.size
-        or _ITEM.match(below.text) is not None
+        is_full and not above.text.endswith(_SENTENCE_ENDS) and below.text[:1].islower() and not _ITEM.match(below.text)
     )
 
 
@@ -112,10 +121,13 @@ def _continues(above: Line, paragraph: str, below: Line, margin: float) -> bool:
     return is_full and abs(above.size - below.size) < 0.1 * above.size and not _HEADING.match(below.text)
 
 
-def _third_largest(rights: Iterable[float]) -> float:
-    """Return how far right most lines reach: three must, so that no long title decides."""
-    ordered = sorted(rights, reverse=True)
-    return ordered[min(2, len(ordered) - 1)]
+def _third_reach(lines: Iterable[Line], left_of: float = math.inf) -> float:
+    """Return how far right the lines reach that begin left of something: three must, so that no long title decides.
+
+    `lines` are in the order of their ends, from the right.
+    """
+    reaches = list(islice((line.right for line in lines if line.left < left_of), 3))
+    return reaches[-1] if reaches else 0.0
 
 
 def _right_margins(pages: Sequence[Sequence[Line]]) -> Iterator[list[float]]:
@@ -123,11 +135,12 @@ def _right_margins(pages: Sequence[Sequence[Line]]) -> Iterator[list[float]]:
 
     A page of short lines only, such as a listing, has the margin of the other pages.
     """
-    reaches = [_third_largest(line.right for line in lines) if lines else 0.0 for lines in pages]
-    usual = median_high(sorted(reach for reach in reaches if reach) or [0.0])
-    for lines, reach in zip(pages, reaches, strict=True):
+    from_the_right = [sorted(lines, key=lambda line: -line.right) for lines in pages]
+    reaches = [_third_reach(lines) for lines in from_the_right]
+    usual = median_high([reach for reach in reaches if reach] or [0.0])
+    for lines, ordered, reach in zip(pages, from_the_right, reaches, strict=True):
         missing = max(0.0, usual - reach)
-        yield [_third_largest(other.right for other in lines if other.left < line.right) + missing for line in lines]
+        yield [_third_reach(ordered, line.right) + missing for line in lines]
 
 
 def _is_broken_on_purpose(above: Line, below: Line, margin: float) -> bool:

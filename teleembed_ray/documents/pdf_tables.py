@@ -154,7 +154,6 @@ def _is_listing(rows: Sequence[Line]) -> bool:
 
 
 def _aligned_rows(lines: Sequence[Line]) -> Iterator[Line]:
-    """Yield the lines of tables without rulings."""
     captions = [index for index, line in enumerate(lines) if _TABLE_CAPTION.match(line.text)]
     end = 0
     for is_split, group in groupby(lines, key=_has_several_cells):
@@ -175,11 +174,15 @@ def _aligned_rows(lines: Sequence[Line]) -> Iterator[Line]:
             yield from rows
 
 
-def tabular_lines(page: Page) -> frozenset[Line]:
-    """page -> its lines that are parts of tables."""
-    ruled = {line for line in page.lines if _is_between_rulings(line, page.drawing)}
-    ruled.update(_between_rules(page.lines, page.drawing))
-    return frozenset(ruled.union(_aligned_rows([line for line in page.lines if line not in ruled])))
+def ruled_lines(page: Page) -> frozenset[Line]:
+    """page -> its lines that are parts of tables with rulings."""
+    between_rulings = (line for line in page.lines if _is_between_rulings(line, page.drawing))
+    return frozenset(between_rulings).union(_between_rules(page.lines, page.drawing))
+
+
+def aligned_lines(page: Page) -> frozenset[Line]:
+    """page -> its lines that are parts of tables without rulings; its columns of prose must be in order."""
+    return frozenset(_aligned_rows(page.lines))
 
 
 def _is_running_text(line: Line, page_lines: Sequence[Line]) -> bool:
@@ -264,5 +267,6 @@ def with_table_rows(page: Page, tabular: frozenset[Line]) -> Page:
             rows.setdefault(place, []).append(line)
         for _, row in sorted(rows.items()):
             text = _row_text(row, page.drawing)
-            lines.append(replace(row[0], text=text, is_table_row=True))
+            cells = (Cell(text, min(line.left for line in row), max(line.right for line in row)),)
+            lines.append(replace(row[0], text=text, cells=cells, is_table_row=True))
     return page.with_lines(lines)
