@@ -11,7 +11,7 @@ import jinja2
 from markupsafe import Markup
 
 from teleembed_ray.lake import Lake
-from teleembed_ray.report import sentences
+from teleembed_ray.report import audit_tables, sentences
 from teleembed_ray.report.benchmark_tables import (
     corpora_table,
     criteria_table,
@@ -23,6 +23,7 @@ from teleembed_ray.report.cells import MINUS, PERCENT, Estimate, Missing, Table,
 from teleembed_ray.report.charts import accuracy_panels, draw, interference_panels
 from teleembed_ray.report.examples import examples_table, read_examples
 from teleembed_ray.report.headline import headline, headline_table, verdict_sentence
+from teleembed_ray.report.histograms import draw_histograms
 from teleembed_ray.report.provenance import (
     demo_models,
     lake_name,
@@ -80,6 +81,7 @@ def collect(lake: Lake, num_examples: int) -> Report:
     source = open_source(lake)
     scores, alone, merged = read_scores(source), read_hits(source, "A"), read_hits(source, "C")
     headlines = [headline(source, scores, alone, size) for size in source.sizes]
+    audits = audit_tables.read_audits(source)
     examples = read_examples(source, scores.models, num_examples)
     tables = {
         "headline": headline_table(headlines),
@@ -88,6 +90,11 @@ def collect(lake: Lake, num_examples: int) -> Report:
         "verdicts": verdicts_table(source),
         "criteria": criteria_table(source),
         "rejects": rejects_table(source),
+        "chunk_sizes": audit_tables.chunks_table(audits),
+        "chunk_lengths": audit_tables.lengths_table(audits),
+        "twins": audit_tables.twins_table(source, audits),
+        "repeated": audit_tables.repeated_table(audits),
+        "languages": audit_tables.languages_table(source),
         "accuracy": _accuracy_table(source, scores, "accuracy", "Accuracy (own chunk first)", "accuracy"),
         "mrr": _accuracy_table(source, scores, mrr_metric(scores), "Mean reciprocal rank (MRR)", "mrr"),
         "scores": all_scores_table(source, scores),
@@ -108,6 +115,8 @@ def collect(lake: Lake, num_examples: int) -> Report:
         "demo_models": demo_models(source),
         "lacks": sentences.lacks(source, tables["questions"]),
         "data_sentence": sentences.data_sentence(source, tables["corpora"], tables["questions"]),
+        "twins_sentence": audit_tables.twins_sentence(audits),
+        "histograms": draw_histograms(audits),
         "interference_sentence": sentences.interference_sentence(tables["interference"]),
         "clean_sentence": sentences.clean_sentence(tables["clean_counts"], tables["clean"]),
         "truncation_sentence": sentences.truncation_sentence(tables["truncation"]),

@@ -18,6 +18,9 @@ STAGES = {
     "pairs": "pairs",
     "vectors": "embed",
     "rankings": "retrieve",
+    "twins": "audit",
+    "audits": "audit",
+    "languages": "audit",
     "scores": "evaluate",
 }
 TABLES = (*STAGES, "rejects")

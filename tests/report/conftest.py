@@ -208,6 +208,73 @@ def publish_rankings(lake: Lake) -> None:
             publish(lake, "rankings", keys, rows_of(rows, schemas.RANKINGS), stage="retrieve")
 
 
+# corpus -> (chunks kept, too small, too large, chunks with an identical twin, with a near one)
+AUDITS = {"oran": (3, 1, 0, 2, 3), "srsran": (1, 0, 0, 0, 0)}
+# (chunk_id, doc_id, kind): c1 and c2 say the same, c3 nearly so.
+TWINS = [
+    ("c1", "d1", "identical"),
+    ("c2", "d1", "identical"),
+    ("c1", "d1", "near"),
+    ("c2", "d1", "near"),
+    ("c3", "d2", "near"),
+]
+LANGUAGES = {"oran": [("d1", "en", None), ("d2", "de", None)], "srsran": [("d3", "undetermined", "code")]}
+
+
+def audit_row(corpus: str) -> dict[str, Any]:
+    """One audit; the counts that are not named are zero, and the bins hold the chunks at the target size."""
+    kept, small, large, identical, near = AUDITS[corpus]
+    repeated = {
+        "chunk_id": "c1",
+        "num_chunks": 2,
+        "num_documents": 1,
+        "excerpt": f"=Text {SCRIPT} of /home/someone/x/y",
+    }
+    row: dict[str, Any] = dict.fromkeys(schemas.AUDITS.names, 0)
+    return row | {
+        "corpus": corpus,
+        "chunk_size": SIZE,
+        "window_low": 256,
+        "window_high": 768,
+        "num_chunks": kept,
+        "num_too_small": small,
+        "num_too_large": large,
+        "num_chunked_documents": len(DOCUMENTS[corpus]),
+        "num_tokens": kept * SIZE,
+        "num_discarded_tokens": small * SIZE,
+        "mean_tokens": 512.0,
+        "median_tokens": 512.0,
+        "p95_tokens": 512.0,
+        "num_chars": 1000,
+        "num_digits": 50,
+        "num_symbols": 100,
+        "kept_bins": [kept if place == 10 else 0 for place in range(21)],
+        "discarded_bins": [small if place == 1 else 0 for place in range(21)],
+        "identical_chunks": identical,
+        "identical_groups": identical // 2,
+        "near_chunks": near,
+        "near_groups": near // 3,
+        "repeated": [repeated] if identical else [],
+    }
+
+
+def publish_audits(lake: Lake) -> None:
+    """Languages, twins and audits."""
+    for corpus in AUDITS:
+        keys: dict[str, str | int] = {"corpus": corpus, "chunk_size": SIZE}
+        twins = [
+            {**keys, "chunk_id": chunk, "doc_id": document, "kind": kind, "twin_group": "c1"}
+            for chunk, document, kind in (TWINS if corpus == "oran" else [])
+        ]
+        languages = [
+            {"corpus": corpus, "doc_id": document, "num_chars": 100, "language": language, "why_undetermined": why}
+            for document, language, why in LANGUAGES[corpus]
+        ]
+        publish(lake, "languages", {"corpus": corpus}, rows_of(languages, schemas.LANGUAGES), stage="audit")
+        publish(lake, "twins", keys, rows_of(twins, schemas.TWINS), stage="audit")
+        publish(lake, "audits", keys, rows_of([audit_row(corpus)], schemas.AUDITS), stage="audit")
+
+
 def publish_scores(lake: Lake) -> None:
     """Accuracy as listed, and MRR with the same values."""
     for model, values in SCORES.items():
@@ -241,6 +308,7 @@ PUBLISHERS: dict[str, Callable[..., None]] = {
     "pairs": publish_pairs,
     "vectors": publish_vectors,
     "rankings": publish_rankings,
+    "audits": publish_audits,
     "scores": publish_scores,
 }
 

@@ -70,7 +70,7 @@ def test_a_lake_without_tables_names_the_stage_to_run(empty_lake: Lake, tmp_path
     assert not (tmp_path / "page").exists()
 
 
-@pytest.mark.parametrize("last", ["documents", "chunks", "pairs", "vectors", "rankings", "scores"])
+@pytest.mark.parametrize("last", ["documents", "chunks", "pairs", "vectors", "rankings", "audits", "scores"])
 def test_a_lake_that_ends_early_gives_an_honest_page(
     empty_lake: Lake, publishers: Publishers, tmp_path: Path, last: str
 ) -> None:
@@ -84,7 +84,7 @@ def test_a_lake_that_ends_early_gives_an_honest_page(
         assert f"The lake holds no {name}: run with --from" in words
 
 
-@pytest.mark.parametrize("absent", ["documents", "chunks", "pairs", "vectors", "rankings", "scores"])
+@pytest.mark.parametrize("absent", ["documents", "chunks", "pairs", "vectors", "rankings", "audits", "scores"])
 def test_a_lake_with_a_hole_gives_an_honest_page(
     empty_lake: Lake, publishers: Publishers, tmp_path: Path, absent: str
 ) -> None:
