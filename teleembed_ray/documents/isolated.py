@@ -118,7 +118,7 @@ class ReaderProcess:
             # An interrupt leaves a reply on its way, which must not be taken for the next file's.
             self.close()
             raise
-        if self._memory() > max_bytes * _KEPT_SHARE:
+        if self._memory(with_converters=False) > max_bytes * _KEPT_SHARE:
             self.close()
         if "reason" in reply:
             raise Unreadable(reply["reason"], reply["detail"])
@@ -150,16 +150,14 @@ class ReaderProcess:
         reply: dict[str, Any] = json.loads(received[_LENGTH.size :])
         return reply
 
-    def _memory(self) -> int:
-        """Resident bytes of the process and what it started."""
+    def _memory(self, with_converters: bool = True) -> int:
+        """Resident bytes of the process and of what it started."""
         num_bytes = 0
-        try:
+        # One that has just ended raises an error; the pipe will tell.
+        with suppress(psutil.Error):
             process = psutil.Process(self._process.pid)
-            for one in (process, *process.children(recursive=True)):
+            for one in (process, *(process.children(recursive=True) if with_converters else ())):
                 num_bytes += one.memory_info().rss
-        except psutil.Error:
-            # One of them has just ended, which the pipe will tell.
-            pass
         return num_bytes
 
 

@@ -9,12 +9,13 @@ from teleembed_ray.documents import archive
 from teleembed_ray.documents.characters import num_unmapped
 from teleembed_ray.documents.code import read_code, read_plain_text, read_yaml
 from teleembed_ray.documents.document import Document, Unreadable
-from teleembed_ray.documents.docx import read_docx
+from teleembed_ray.documents.docx.reader import read_docx
 from teleembed_ray.documents.markdown import read_markdown
 from teleembed_ray.documents.pdf import read_pdf
 from teleembed_ray.documents.word97 import DEFAULT_TIMEOUT_S, is_doc, read_doc
 
-Reader = Callable[[str, bytes], Document]
+# Of path and bytes; those of Word and PDF take `keep_tables` too.
+Reader = Callable[..., Document]
 
 _DOCX_SUFFIXES = ("docx", "docm", "dotx", "dotm")
 CONVERTED_SUFFIXES = ("doc", "dot", "rtf")
@@ -62,7 +63,8 @@ def _reader_of(path: str, data: bytes, keep_tables: bool, timeout_s: float) -> R
     suffix = suffix_of(path)
     if suffix in CONVERTED_SUFFIXES or (suffix in _DOCX_SUFFIXES and is_doc(data)):
         return partial(read_doc, keep_tables=keep_tables, timeout_s=timeout_s)
-    return READERS[suffix]
+    # Text formats know no such setting.
+    return partial(READERS[suffix], keep_tables=True) if keep_tables and suffix in FRAGILE_SUFFIXES else READERS[suffix]
 
 
 def read_document(path: str, data: bytes, keep_tables: bool = False, timeout_s: float = DEFAULT_TIMEOUT_S) -> Document:
