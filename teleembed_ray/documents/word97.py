@@ -20,7 +20,7 @@ from types import FrameType
 import olefile
 
 from teleembed_ray.documents.document import Document, Unreadable
-from teleembed_ray.documents.docx import read_docx
+from teleembed_ray.documents.docx.reader import read_docx
 
 _OLE_MAGIC = bytes.fromhex("d0cf11e0a1b11ae1")
 HOW_TO_INSTALL = "apt-get install libreoffice-writer-nogui, or brew install --cask libreoffice"
