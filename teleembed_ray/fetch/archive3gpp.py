@@ -8,7 +8,7 @@ Each specification is looked up and fetched on its own, so one that fails costs 
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from teleembed_ray.errors import ArtifactError
@@ -82,7 +82,7 @@ class Archive:
     def __init__(self, client: Client, request: Request) -> None:
         self._client = client
         self._request = request
-        self._root = checked_root(request.root)
+        self._root = request.root
 
     async def _entries(self, url: str) -> list[Entry]:
         page, address = await self._client.read_page(url)
@@ -161,10 +161,9 @@ class Fetch:
         self.outcomes["failed"] += 1
         self.manifest.failures[name] = FailureRecord(reason=failure.reason, detail=failure.detail)
         self._num_unanswered = self._num_unanswered + 1 if failure.reason == "unavailable" else 0
-        if self._num_unanswered >= NUM_UNANSWERED:
-            raise ArtifactError(
-                f"the server does not answer any more ({failure.detail}); what has come is in {self._folder}"
-            )
+        # A server that wants to be left alone means all of us, and one that is gone is gone for all.
+        if failure.reason == "told_to_wait" or self._num_unanswered >= NUM_UNANSWERED:
+            raise ArtifactError(f"gave up, what has come is in {self._folder}: {failure.detail}")
 
     def _records(self, spec: str) -> dict[str, FileRecord]:
         """Return what the manifest has of a specification in this release."""
@@ -241,8 +240,8 @@ class Fetch:
 
 
 async def _run(request: Request, folder: Path, progress: Progress, dry_run: bool) -> Fetch:
-    async with Client(checked_root(request.root), request.rate_per_s, request.first_wait_s) as client:
-        walk = None if dry_run else Walk(folder, checked_root(request.root), request.release)
+    async with Client(request.root, request.rate_per_s, request.first_wait_s) as client:
+        walk = None if dry_run else Walk(folder, request.root, request.release)
         fetch = Fetch(request, folder, Archive(client, request), client, walk)
         specs = await fetch.specs()
         progress.note(f"{len(specs):,} specifications to look at, in release {request.release} of {request.root}")
@@ -261,8 +260,10 @@ async def _counted(fetch: Fetch, spec: str, task: Task) -> None:
 def fetch_archive(request: Request, folder: Path, progress: Progress) -> Fetch:
     """Bring a folder up to date with the archive; returns what became of each specification.
 
-    The manifest holds every file that came and every failure. Raises ArtifactError where the server is out of reach.
+    The manifest holds every file that came and every failure. Raises ConfigError for a root or folder that is none,
+    ArtifactError where the server is out of reach.
     """
+    request = replace(request, root=checked_root(request.root))
     with manifests.locked(folder):
         fetch = asyncio.run(_run(request, folder, progress, dry_run=False))
         manifests.write_manifest(folder, fetch.manifest)
@@ -271,4 +272,5 @@ def fetch_archive(request: Request, folder: Path, progress: Progress) -> Fetch:
 
 def list_archive(request: Request, folder: Path, progress: Progress) -> Fetch:
     """Look at the archive as `fetch_archive` would, and write nothing."""
+    request = replace(request, root=checked_root(request.root))
     return asyncio.run(_run(request, folder, progress, dry_run=True))

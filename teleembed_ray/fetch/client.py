@@ -130,7 +130,8 @@ class Client:
     async def retried(self, operation: Callable[[], Awaitable[Result]]) -> Result:
         """Run an operation until it raises no RetryableError any more, at most NUM_ATTEMPTS times.
 
-        Raises FetchError `unavailable` when the attempts are used up, or the server asks for a long wait.
+        Raises FetchError: `unavailable` when the attempts are used up, `told_to_wait` when the server asks for a long
+        pause.
         """
 
         def stop(state: RetryCallState) -> bool:
@@ -144,11 +145,12 @@ class Client:
         try:
             return await retrying(operation)
         except RetryableError as error:
-            wish_s = getattr(error, "retry_after_s", 0.0)
-            tried = (
-                f"it asks to wait {wish_s:.0f} s" if wish_s > LONGEST_RETRY_AFTER_S else f"tried {NUM_ATTEMPTS} times"
-            )
-            raise FetchError("unavailable", f"{error} ({tried}): run the same command again later") from error
+            wish_s = error.retry_after_s if isinstance(error, BusyError) else 0.0
+            if wish_s > LONGEST_RETRY_AFTER_S:
+                raise FetchError(
+                    "told_to_wait", f"{error}, and asks to wait {wish_s:,.0f} s: do, and run again"
+                ) from error
+            raise FetchError("unavailable", f"{error} (tried {NUM_ATTEMPTS} times): run again later") from error
 
     @asynccontextmanager
     async def get(self, url: str, headers: Mapping[str, str] | None = None) -> AsyncIterator[httpx.Response]:
@@ -193,8 +195,8 @@ class Client:
             return
         if status in TRY_AGAIN:
             retry_after_s = _retry_after_s(response)
-            if retry_after_s:
-                self._pace.hold(min(retry_after_s, LONGEST_RETRY_AFTER_S))
+            if retry_after_s <= LONGEST_RETRY_AFTER_S:
+                self._pace.hold(retry_after_s)
             raise BusyError(f"{url}: the server answers {status} {response.reason_phrase}".rstrip(), retry_after_s)
         if status in (404, 410):
             raise FetchError("not_found", f"{url}: the server has no such file or folder ({status})")

@@ -8,7 +8,8 @@ import yaml
 
 
 def corpus_lines(name: str, folder: Path, **settings: Any) -> str:
-    """Return the `corpora` lines of a configuration for one folder, such as `3gpp: {path: /data/3gpp}`."""
+    """Return the `corpora` lines of a configuration for one folder."""
     corpus: Mapping[str, Any] = {"path": str(folder.absolute()), **settings}
-    text = yaml.safe_dump({"corpora": {name: dict(corpus)}}, sort_keys=False, width=1000, allow_unicode=True)
-    return text.rstrip()
+    return yaml.safe_dump(
+        {"corpora": {name: dict(corpus)}}, sort_keys=False, width=1000, allow_unicode=True, default_flow_style=None
+    ).rstrip()

@@ -172,8 +172,8 @@ def resolve(git: Git, url: str, ref: str) -> Target:
     raise ArtifactError(f"{public_url(url)}: has no tag or branch {ref}{short}; {there}")
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    """Yield every file and link below a folder in path order, links not followed."""
+def _files_and_links(folder: Path) -> Iterator[Path]:
+    """Yield every file and link below a folder in a fixed order, links not followed."""
     for parent, folders, names in os.walk(folder):
         folders.sort()
         links = [name for name in folders if (Path(parent) / name).is_symlink()]
@@ -181,14 +181,17 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def tree_digest(folder: Path) -> tuple[int, int, str]:
-    """Return the number of files, their bytes, and a digest over paths and contents of a tree."""
+    """Return the number of files, their bytes, and a digest over paths and contents of a tree.
+
+    A link or a pipe has no content, and so makes the digest another one than that of any fetched tree.
+    """
     hasher = hashlib.sha256()
     num_files = num_bytes = 0
-    for path in _walk(folder):
-        is_link = path.is_symlink()
-        content = os.fsencode(os.readlink(path)).hex() if is_link else manifests.sha256_of(path)
+    for path in _files_and_links(folder):
+        is_regular = path.is_file() and not path.is_symlink()
         num_files += 1
-        num_bytes += 0 if is_link else path.stat().st_size
+        num_bytes += path.stat().st_size if is_regular else 0
+        content = manifests.sha256_of(path) if is_regular else ""
         hasher.update(os.fsencode(path.relative_to(folder)) + b"\0" + content.encode() + b"\0")
     return num_files, num_bytes, hasher.hexdigest()
 
@@ -202,13 +205,15 @@ def _remove_git_folders(tree: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _remove_links_outward(tree: Path) -> int:
-    """Remove links that lead out of the tree, to files of this machine; returns how many."""
-    root = tree.resolve()
-    outward = [path for path in _walk(tree) if path.is_symlink() and not path.resolve().is_relative_to(root)]
-    for path in outward:
+def _remove_links(tree: Path) -> int:
+    """Remove symbolic links and return how many there were.
+
+    One that leads inside the tree would make a document twice, one that leads outside would read files of this machine.
+    """
+    links = [path for path in _files_and_links(tree) if path.is_symlink()]
+    for path in links:
         path.unlink()
-    return len(outward)
+    return len(links)
 
 
 def _check_out(git: Git, url: str, target: Target, tree: Path, submodules: bool) -> str:
@@ -284,8 +289,8 @@ def _bring(
         if commit != target.commit:
             raise ArtifactError(f"{public_url(url)}: {ref} moved while it was fetched: run the command again")
         _remove_git_folders(part)
-        if num_links := _remove_links_outward(part):
-            progress.note(f"{num_links} links that lead out of the tree were removed")
+        if num_links := _remove_links(part):
+            progress.note(f"symbolic links removed: {num_links}")
         num_files, num_bytes, digest = tree_digest(part)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)

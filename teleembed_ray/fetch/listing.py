@@ -15,6 +15,7 @@ from lxml import etree
 # A size in bytes: digits alone in a cell or a column, and no part of a date or of a number with a unit.
 _EXACT_BYTES = re.compile(r"(?<![\d/:.,-])(\d{4,})(?:\s*(?:bytes|b))?(?=\s|$)", re.IGNORECASE)
 _ROUNDED = re.compile(r"\d\s*[kmg]i?b?\b", re.IGNORECASE)
+_UNIT = re.compile(r"\b[kmg]i?b\b", re.IGNORECASE)
 _YEARS = range(1980, 2100)
 
 
@@ -35,7 +36,8 @@ class Entry:
 def _row_of(anchor: Any) -> str:
     """Return the text around a link: the rest of its table row or list item, or the rest of its line."""
     for ancestor in anchor.iterancestors("tr", "li"):
-        return str(ancestor.text_content())
+        # Cells of a page without white space between its tags would run into each other.
+        return " ".join(ancestor.itertext())
     previous = anchor.getprevious()
     before = (previous.tail if previous is not None else anchor.getparent().text) or ""
     return f"{before.rpartition(chr(10))[2]} {(anchor.tail or '').lstrip(' ').partition(chr(10))[0]}"
@@ -63,7 +65,7 @@ def parse_listing(page: bytes, url: str) -> list[Entry] | None:
     here = urlsplit(url)
     base = unquote(here.path).rstrip("/") + "/"
     above = base.rstrip("/").rpartition("/")[0] + "/"
-    rounded = any(_ROUNDED.search(f"1 {cell.text_content()}") for cell in root.iter("th"))
+    rounded = any(_UNIT.search(cell.text_content()) for cell in root.iter("th"))
     entries: dict[str, Entry] = {}
     links_above = False
     for anchor in root.iter("a"):
@@ -71,15 +73,16 @@ def parse_listing(page: bytes, url: str) -> list[Entry] | None:
             target = urlsplit(urljoin(f"{here.scheme}://{here.netloc}{here.path.rstrip('/')}/", anchor.get("href", "")))
         except ValueError:
             continue
-        if (target.scheme, target.netloc.lower()) != (here.scheme, here.netloc.lower()):
+        if target.scheme not in ("http", "https") or target.netloc.lower() != here.netloc.lower():
             continue
         path = unquote(target.path)
         links_above |= path.rstrip("/").lower() + "/" == above.lower()
         name = path[len(base) :].rstrip("/")
         if not path.lower().startswith(base.lower()) or not name or "/" in name or "\\" in name:
             continue
-        stamp = " ".join(_row_of(anchor).replace(anchor.text_content(), " ").split())
-        address = target._replace(query="", fragment="").geturl()
+        stamp = " ".join(_row_of(anchor).replace(name, " ").split())
+        # Pages served over https still carry http links to themselves.
+        address = target._replace(scheme=here.scheme, query="", fragment="").geturl()
         # An icon and a name often link to the same thing.
         entries.setdefault(name, Entry(name, address, stamp, _exact_bytes(stamp, rounded)))
     return list(entries.values()) if entries or links_above else None

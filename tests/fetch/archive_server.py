@@ -2,8 +2,10 @@
 
 import html
 import io
+import threading
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote, urlsplit
@@ -39,6 +41,10 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
+        with self.server.counted():
+            self.answer()
+
+    def answer(self) -> None:
         path = unquote(urlsplit(self.path).path)
         self.server.requests.append((path, dict(self.headers.items())))
         fault = self.server.next_fault(path)
@@ -106,6 +112,19 @@ class Server(ThreadingHTTPServer):
         self.requests: list[tuple[str, dict[str, str]]] = []
         self.faults: dict[str, list[Fault]] = {}
         self.honours_ranges = True
+        self.most_at_once = 0
+        self._num_now = 0
+        self._count = threading.Lock()
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count a request as under way."""
+        with self._count:
+            self._num_now += 1
+            self.most_at_once = max(self.most_at_once, self._num_now)
+        yield
+        with self._count:
+            self._num_now -= 1
 
     @property
     def host(self) -> str:

@@ -1,0 +1,94 @@
+"""The pace of requests and what a redirect may lead to, with a clock that the test turns."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from teleembed_ray.errors import ConfigError
+from teleembed_ray.fetch import client
+from teleembed_ray.fetch.client import Client, Pace, checked_root
+
+
+class Clock:
+    """A clock that sleeping turns."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        monkeypatch.setattr(client.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(client.asyncio, "sleep", self.sleep)
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def test_requests_are_half_a_second_apart_at_two_a_second(clock: Clock) -> None:
+    async def starts() -> list[float]:
+        pace, times = Pace(2.0), []
+        for _ in range(4):
+            await pace.turn()
+            times.append(clock.now)
+        return times
+
+    assert asyncio.run(starts()) == [100.0, 100.5, 101.0, 101.5]
+
+
+def test_an_idle_minute_saves_up_no_burst_and_a_wish_to_wait_holds_for_all(clock: Clock) -> None:
+    async def starts() -> list[float]:
+        pace, times = Pace(2.0), []
+        await pace.turn()
+        clock.now += 60.0
+        for _ in range(2):
+            await pace.turn()
+            times.append(clock.now)
+        pace.hold(30.0)
+        await pace.turn()
+        return [*times, clock.now]
+
+    assert asyncio.run(starts()) == [160.0, 160.5, 190.5]
+
+
+@pytest.mark.parametrize(
+    ("target", "trusted"),
+    [
+        ("https://www.3gpp.org/other", True),
+        ("https://WWW.3GPP.ORG/other", True),
+        ("https://3gpp.org/other", True),
+        ("https://files.3gpp.org/other", True),
+        ("http://www.3gpp.org/other", False),
+        ("https://evil3gpp.org/other", False),
+        ("https://www.3gpp.org.evil.net/other", False),
+        ("https://www.3gpp.org@evil.net/other", False),
+        ("ftp://www.3gpp.org/other", False),
+        ("https://org/other", False),
+    ],
+)
+def test_a_redirect_is_followed_within_the_server_s_own_name(target: str, trusted: bool) -> None:
+    client = Client("https://www.3gpp.org/ftp", rate_per_s=1.0)
+    assert client.trusts(httpx.URL(target), secure=True) is trusted
+
+
+def test_a_host_without_a_dot_trusts_nothing_below_it() -> None:
+    assert not Client("http://mirror/ftp", rate_per_s=1.0).trusts(httpx.URL("http://evil.mirror/"), secure=False)
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        "www.3gpp.org/ftp",
+        "ftp://www.3gpp.org",
+        "https://",
+        "https://host:99999/",
+        "https://user:secret@host/",
+        "file:///x",
+    ],
+)
+def test_a_root_that_is_no_web_address_is_refused_without_its_password(root: str) -> None:
+    with pytest.raises(ConfigError, match="--root") as caught:
+        checked_root(root)
+    assert "secret" not in str(caught.value)
