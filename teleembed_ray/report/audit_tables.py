@@ -6,10 +6,8 @@ from typing import Any
 from teleembed_ray.audit.audits import BINS_PER_SIZE
 from teleembed_ray.report.cells import Column, Missing, Table, Value, known, number_text, share
 from teleembed_ray.report.source import Source
-from teleembed_ray.report.texts import excerpt, portable
 from teleembed_ray.schemas import AUDITS
 
-EXCERPT_CHARS = 200
 NO_CHUNKS = "no chunks"
 KEYS = (Column("corpus", "Corpus"), Column("chunk_size", "Chunk size"))
 NO_AUDIT = "The corpora have not been audited: run with --from audit."
@@ -98,21 +96,21 @@ def twins_table(source: Source, audits: list[Audit]) -> Table:
     def row(audit: Audit) -> tuple[Value, ...]:
         chunks = audit["num_chunks"]
         asked = _questions_of_twins(source, audit["corpus"], audit["chunk_size"])
-        questions: list[Value] = [Missing("no pairs or no twins in the lake")] * 2
+        questions: list[Value] = [Missing("no pairs in the lake")] * 2
         if asked:
             questions = [share(asked[1][kind], asked[0], "no questions") for kind in ("identical", "near")]
         return (
             *_keys(audit),
-            audit["identical_chunks"],
             share(audit["identical_chunks"], chunks, NO_CHUNKS),
+            share(audit["near_chunks"], chunks, NO_CHUNKS),
+            *questions,
+            audit["identical_chunks"],
             audit["identical_groups"],
             audit["same_text_chunks"],
             audit["near_chunks"],
-            share(audit["near_chunks"], chunks, NO_CHUNKS),
             audit["near_groups"],
             audit["near_own_document"],
             audit["near_other_document"],
-            *questions,
         )
 
     return Table(
@@ -121,17 +119,17 @@ def twins_table(source: Source, audits: list[Audit]) -> Table:
         "space too. Near: alike or connected by alike texts, identical ones among them.",
         (
             *KEYS,
+            Column("identical_share", "Chunks with an identical twin", "share"),
+            Column("near_share", "Chunks with a near twin", "share"),
+            Column("questions_identical", "Questions, identical twin", "share"),
+            Column("questions_near", "Questions, near twin", "share"),
             Column("identical", "Identical", "count"),
-            Column("identical_share", "Share of chunks", "share"),
             Column("identical_groups", "Groups", "count"),
             Column("same_text", "To the letter", "count"),
             Column("near", "Near", "count"),
-            Column("near_share", "Share of chunks", "share"),
-            Column("near_groups", "Groups", "count"),
-            Column("near_own_document", "Twin in its document", "count"),
-            Column("near_other_document", "Twin in another", "count"),
-            Column("questions_identical", "Questions, identical twin", "share"),
-            Column("questions_near", "Questions, near twin", "share"),
+            Column("near_groups", "Near groups", "count"),
+            Column("near_own_document", "Near, same document", "count"),
+            Column("near_other_document", "Near, other document", "count"),
         ),
         tuple(row(audit) for audit in audits),
         num_headings=2,
@@ -198,7 +196,7 @@ def repeated_table(audits: list[Audit]) -> Table:
             *_keys(audit),
             found["num_chunks"],
             found["num_documents"],
-            excerpt(portable(found["excerpt"]), EXCERPT_CHARS),
+            found["excerpt"],
             found["chunk_id"],
         )
         for audit in audits

@@ -25,10 +25,13 @@ def _text(x: float, y: float, text: str, css: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" class="{css}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
+def _tallest(audit: Audit) -> int:
+    return int(max(kept + lost for kept, lost in zip(audit["kept_bins"], audit["discarded_bins"], strict=True)))
+
+
 def _bars(audit: Audit) -> str:
     """One bar a bin: kept chunks filled, discarded ones hollow on top of them."""
-    totals = [kept + lost for kept, lost in zip(audit["kept_bins"], audit["discarded_bins"], strict=True)]
-    scale = (BOTTOM - TOP) / max(1, *totals)
+    scale = (BOTTOM - TOP) / max(1, _tallest(audit))
     pieces = []
     for place, (kept, lost) in enumerate(zip(audit["kept_bins"], audit["discarded_bins"], strict=True)):
         left, right = _x(place / BINS_PER_SIZE) + GAP, _x((place + 1) / BINS_PER_SIZE) - GAP
@@ -56,13 +59,14 @@ def _window(audit: Audit) -> str:
     )
 
 
-def _axis(size: int) -> str:
+def _axis(size: int, tallest: int) -> str:
     pieces = [f'<path d="M{LEFT} {BOTTOM}H{RIGHT}" class="zero"/>']
     for tick in TICKS:
         anchor = "start" if tick == 0 else "middle"
         pieces.append(f'<path d="M{_x(tick):.1f} {BOTTOM}v4" class="zero"/>')
         pieces.append(_text(_x(tick), BOTTOM + 17, f"{tick * size:,.0f}", "tick", anchor))
-    pieces.append(_text(RIGHT, BOTTOM + 34, "tokens; the last bar holds all from there on", "tick", "end"))
+    pieces.append(_text(LEFT, BOTTOM + 34, f"tallest bar: {tallest:,} chunks", "tick", "start"))
+    pieces.append(_text(RIGHT, BOTTOM + 34, "tokens; last bar: all longer ones", "tick", "end"))
     return "".join(pieces)
 
 
@@ -83,7 +87,7 @@ def histogram_svg(audit: Audit, title: str, name: str) -> str:
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{name}-title {name}-desc" '
         f'xmlns="http://www.w3.org/2000/svg"><title id="{name}-title">{escape(title)}</title>'
         f'<desc id="{name}-desc">{escape(_description(audit))}</desc>'
-        f"{_window(audit)}{_bars(audit)}{_axis(audit['chunk_size'])}</svg>"
+        f"{_window(audit)}{_bars(audit)}{_axis(audit['chunk_size'], _tallest(audit))}</svg>"
     )
 
 

@@ -224,12 +224,7 @@ LANGUAGES = {"oran": [("d1", "en", None), ("d2", "de", None)], "srsran": [("d3",
 def audit_row(corpus: str) -> dict[str, Any]:
     """One audit; the counts that are not named are zero, and the bins hold the chunks at the target size."""
     kept, small, large, identical, near = AUDITS[corpus]
-    repeated = {
-        "chunk_id": "c1",
-        "num_chunks": 2,
-        "num_documents": 1,
-        "excerpt": f"=Text {SCRIPT} of /home/someone/x/y",
-    }
+    repeated = {"chunk_id": "c1", "num_chunks": 2, "num_documents": 1, "excerpt": f"=Text {SCRIPT} /* of code */"}
     row: dict[str, Any] = dict.fromkeys(schemas.AUDITS.names, 0)
     return row | {
         "corpus": corpus,

@@ -131,12 +131,12 @@ def test_languages_are_counted_by_documents_and_characters(full_lake: Lake, tmp_
     ]
 
 
-def test_a_repeated_text_stays_text_and_names_no_folder_of_this_machine(full_lake: Lake, tmp_path: Path) -> None:
+def test_a_repeated_text_is_no_markup_no_formula_and_its_comments_are_no_paths(full_lake: Lake, tmp_path: Path) -> None:
     page = build_report(full_lake, tmp_path / "page", 0)
-    assert "=Text &lt;script&gt;" in page.read_text("utf-8")
+    assert "=Text &lt;script&gt;alert(1)&lt;/script&gt; /* of code */" in page.read_text("utf-8")
     [row] = rows_of(page.parent, "repeated-chunks")
     assert row["text"].startswith("'=Text")
-    assert "someone" not in row["text"]
+    assert row["text"].endswith("/* of code */")
 
 
 def test_the_section_says_which_corpus_has_the_most_twins(full_lake: Lake, tmp_path: Path) -> None:
