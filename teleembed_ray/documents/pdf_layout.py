@@ -28,6 +28,8 @@ CELL_GAP = 0.9
 _WORD_GAP = 0.12
 _SAME_BASELINE = 0.3
 _SUPERSCRIPT_RISE = 0.6
+# What stands higher above, or lower below, is no part of the line.
+_MAX_RISE = 0.8
 _FIXED_PITCH_FLAG = 1
 # Many producers leave the flag out.
 _FIXED_PITCH_FONT = re.compile(rb"courier|mono|consol|menlo|typewriter|cmtt|source.?code|fixed", re.IGNORECASE)
@@ -130,6 +132,7 @@ class TextPage:
         self._textpage = page.get_textpage()
         self._raw = self._textpage.raw
         self._box = page.get_bbox()
+        self._rotation = page.get_rotation()
         self._point = ctypes.c_double(), ctypes.c_double()
         self._edges = tuple(ctypes.c_double() for _ in range(4))
         self._matrix = pdfium_c.FS_MATRIX()
@@ -148,8 +151,8 @@ class TextPage:
         frame = Frame(turn, *self._box)
         upright = [run for run in runs if _is_quarter(run.angle) and round(run.angle / 90) % 4 == turn]
         lines = [self._placed(run, frame) for run in upright]
-        if turn % 2:
-            # PDFium orders lines that run up or down by their x, whichever way the text goes on.
+        if (90 * turn - self._rotation) % 360:
+            # PDFium orders lines that are not upright as shown by their place, whichever way the text goes on.
             lines.sort(key=lambda line: (-round(line.baseline), line.left))
         kept = set(map(id, upright))
         return frame, tuple(_assembled(lines)), tuple(run.text for run in runs if id(run) not in kept)
@@ -173,9 +176,37 @@ class TextPage:
             if not stripped:
                 continue
             first = match.start() + len(text) - len(text.lstrip(_BLANK_CHARACTERS))
-            size, angle = self._size_and_angle(first)
             hyphen = "-" if end in _HYPHENS_AT_LINE_END else ""
-            yield _Run(stripped + hyphen, first, first + len(stripped) - 1, size, angle)
+            yield from self._straight(stripped + hyphen, first, first + len(stripped) - 1)
+
+    def _straight(self, text: str, first: int, last: int) -> Iterator[_Run]:
+        """Yield the runs that a line of PDFium consists of, each on a baseline of its own.
+
+        PDFium takes a label of an axis, or a column of single digits, for the end of the line that is written before.
+        """
+        size, angle = self._size_and_angle(first)
+        if self._rise(first, last, angle) < _MAX_RISE * size:
+            yield _Run(text, first, last, size, angle)
+            return
+        start = first
+        for index in range(first + 1, last + 1):
+            if text[index - first] in _BLANK_CHARACTERS:
+                continue
+            next_size, next_angle = self._size_and_angle(index)
+            if self._rise(start, index, angle) >= _MAX_RISE * max(size, next_size) or abs(next_angle - angle) > 1:
+                piece = text[start - first : index - first].rstrip(_BLANK_CHARACTERS)
+                yield _Run(piece, start, start + len(piece) - 1, size, angle)
+                start, size, angle = index, next_size, next_angle
+        yield _Run(text[start - first :], start, last, size, angle)
+
+    def _rise(self, first: int, last: int, angle: float) -> float:
+        """Return how far the origin of a character lies beside the baseline of another."""
+        x, y = self._point
+        pdfium_c.FPDFText_GetCharOrigin(self._raw, first, x, y)
+        begin = x.value, y.value
+        pdfium_c.FPDFText_GetCharOrigin(self._raw, last, x, y)
+        turn = math.radians(angle)
+        return abs((y.value - begin[1]) * math.cos(turn) - (x.value - begin[0]) * math.sin(turn))
 
     def _size_and_angle(self, index: int) -> tuple[float, float]:
         """Return the size in points of the page, and the angle in degrees: font sizes are often scaled by a matrix."""

@@ -230,8 +230,11 @@ def figure_labels(page: Page) -> frozenset[Line]:
 
 
 def _row_edges(lines: Sequence[Line], drawing: Drawing) -> list[float]:
-    """Return the heights of the level rules across a table."""
+    """Return the heights of the level rules across a table in which every cell is framed, else nothing."""
     left, right = min(line.left for line in lines), max(line.right for line in lines)
+    top, bottom = max(line.center for line in lines), min(line.center for line in lines)
+    if not any(ruling.low < top and ruling.high > bottom and left < ruling.at < right for ruling in drawing.upright):
+        return []
     return sorted({rule.at for rule in drawing.level if rule.low < right and rule.high > left}, reverse=True)
 
 
