@@ -37,7 +37,7 @@ class Member:
 class _Budget:
     """The bytes that an outer archive may still inflate to."""
 
-    num_bytes: int = MAX_TOTAL_BYTES
+    num_bytes: int
 
 
 def _refusal(reason: str, detail: str) -> Callable[[], bytes]:
@@ -99,7 +99,7 @@ def members(path: str, data: bytes, selects: Callable[[str], bool] = lambda path
 
     An archive that cannot be opened, and one that holds no such file, is one member itself, and says why.
     """
-    return _members(path, data, selects, 1, _Budget())
+    return _members(path, data, selects, 1, _Budget(MAX_TOTAL_BYTES))
 
 
 def _members(path: str, data: bytes, selects: Callable[[str], bool], depth: int, budget: _Budget) -> Iterator[Member]:

@@ -21,8 +21,9 @@ def _row(corpus: str, path: str, load: Callable[[], bytes], read: Read) -> dict[
     row = {"corpus": corpus, "path": path, "format": suffix_of(path)}
     data = b""
     try:
-        # First, so that what no reader is made for is not inflated either.
-        refuse_unsupported(path)
+        if suffix_of(path) != archive.SUFFIX:
+            # First, so that what no reader is made for is not inflated either.
+            refuse_unsupported(path)
         data = load()
         document = read(path, data)
     except Unreadable as error:

@@ -35,6 +35,7 @@ FRAGILE_SUFFIXES = frozenset({*_DOCX_SUFFIXES, *CONVERTED_SUFFIXES, "pdf"})
 
 _ADVICE = {
     "odt": "open it in LibreOffice and save it as .docx",
+    archive.SUFFIX: "it is many documents, which documents_table reads",
     "gz": "unpack it",
     "7z": "unpack it, or pack it as .zip",
     "tar": "unpack it, or pack it as .zip",

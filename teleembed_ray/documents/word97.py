@@ -169,7 +169,7 @@ def _named(data: bytes) -> str:
 def read_doc(path: str, data: bytes, keep_tables: bool = False, timeout_s: float = DEFAULT_TIMEOUT_S) -> Document:
     """DOC or RTF bytes -> Document; raises Unreadable. The bytes decide on what it is: a DOCX is read as one."""
     if data.startswith(_ZIP_MAGIC):
-        return read_docx(path, data)
+        return read_docx(path, data, keep_tables=keep_tables)
     if data.startswith(_OLE_MAGIC):
         _refuse_what_is_no_readable_word_file(data)
         kind = "doc"
@@ -179,4 +179,4 @@ def read_doc(path: str, data: bytes, keep_tables: bool = False, timeout_s: float
         raise Unreadable(
             "mislabelled", f"it is {_named(data)} in spite of its suffix: save it as .docx, or give it the right suffix"
         )
-    return replace(read_docx(path, to_docx(data, kind, timeout_s)), format=kind)
+    return replace(read_docx(path, to_docx(data, kind, timeout_s), keep_tables=keep_tables), format=kind)
