@@ -9,7 +9,7 @@ class Document:
 
     Paragraphs are separated by a blank line. `num_dropped_chars` counts the characters of the tables and figures that
     were left out (TeleEmbedBench, Section III-B), `num_unmapped_chars` those of the text that no font or encoding gave
-    a meaning: U+FFFD and private use.
+    a meaning: U+FFFD and private use. `num_image_pages` counts the pages of a PDF that show an image and have no text.
     """
 
     title: str
@@ -17,6 +17,7 @@ class Document:
     format: str
     num_dropped_chars: int
     num_unmapped_chars: int = 0
+    num_image_pages: int = 0
 
 
 class Unreadable(Exception):  # noqa: N818 (it says what the file is)

@@ -51,7 +51,11 @@ def _open(data: bytes) -> Any:
 def _read_pages(pdf: Any) -> list[Page]:
     pages = []
     for index in range(len(pdf)):
-        page = pdf[index]
+        try:
+            page = pdf[index]
+        except pdfium.PdfiumError:
+            detail = f"its page {index + 1} of {len(pdf)} cannot be read: fetch it again or print it anew"
+            raise Unreadable("damaged", detail) from None
         try:
             pages.append(read_page(page))
         finally:
@@ -71,8 +75,6 @@ def _refuse_shell(pdf: Any, pages: Sequence[Page]) -> None:
 
 
 def _refuse_without_text(pages: Sequence[Page]) -> None:
-    if not pages:
-        raise Unreadable("no_text", "it has no pages: fetch it again, or leave it out")
     text = "".join(line.text for page in pages for line in page.lines)
     if len(text) < MIN_CHARS_PER_PAGE * len(pages) and any(page.drawing.has_image for page in pages):
         raise Unreadable("scanned", "its pages are images: run text recognition (OCR) over it first")
@@ -141,4 +143,5 @@ def read_pdf(path: str, data: bytes, *, keep_tables: bool = False) -> Document:
         raise Unreadable("no_text", "it has no text outside of tables and running lines: leave it out")
     num_dropped_chars = sum(num_dropped for _, num_dropped in kept) + _num_turned_chars(pages)
     num_nul = sum(paragraph.count("\x00") for paragraph in raw)
-    return Document(title, text, "pdf", num_dropped_chars, num_unmapped(text) + num_nul)
+    num_image_pages = sum(page.drawing.has_image and not page.lines for page in pages)
+    return Document(title, text, "pdf", num_dropped_chars, num_unmapped(text) + num_nul, num_image_pages)

@@ -20,6 +20,7 @@ _HYPHENS_AT_LINE_END = ("\x02", "\ufffe")
 _LINE = re.compile("([^\n\r\x02\ufffe]+)([\n\r\x02\ufffe]?)")
 _BLANK_CHARACTERS = "\t \u00a0"
 _BLANKS = re.compile("[\t \u00a0]+")
+_MARK = re.compile("\ufffe")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 # A gap of so many times the font size is no word space, not even that of a justified line.
@@ -165,9 +166,12 @@ class TextPage:
         if pdfium_c.FPDFText_GetText(self._raw, 0, num_characters, units) == num_characters + 1:
             text = bytes(units)[:-2].decode("utf-16-le", "surrogatepass")
             if len(text) == num_characters and not _SURROGATE.search(text):
-                return text
-        codes = (pdfium_c.FPDFText_GetUnicode(self._raw, index) for index in range(num_characters))
-        return "".join(map(chr, codes))
+                # It stands for hyphens at line ends, and for characters that mean nothing.
+                return _MARK.sub(lambda match: self._character(match.start()), text)
+        return "".join(map(self._character, range(num_characters)))
+
+    def _character(self, index: int) -> str:
+        return chr(pdfium_c.FPDFText_GetUnicode(self._raw, index))
 
     def _runs(self) -> Iterator[_Run]:
         for match in _LINE.finditer(self._characters()):

@@ -82,17 +82,11 @@ def _usual_gap(pages: Sequence[Sequence[Line]]) -> float:
     return median(gaps) if gaps else 1.2
 
 
-def _is_same_row(above: Line, below: Line) -> bool:
-    return abs(above.baseline - below.baseline) < 0.3 * above.size and below.left >= above.left
-
-
 def _starts_paragraph(above: Line, below: Line, usual_gap: float, margin: float) -> bool:
     """Whether `below`, the next line of the same page, begins a paragraph of its own."""
     if above.is_table_row or below.is_table_row:
         return above.is_table_row != below.is_table_row
     gap = (above.baseline - below.baseline) / max(above.size, below.size)
-    if _is_same_row(above, below):
-        return False
     if gap < 0:
         # The top of the next column.
         return not _continues(above, above.text, below, margin)
@@ -122,12 +116,13 @@ def _continues(above: Line, paragraph: str, below: Line, margin: float) -> bool:
 
 
 def _third_reach(lines: Iterable[Line], left_of: float = math.inf) -> float:
-    """Return how far right the lines reach that begin left of something: three must, so that no long title decides.
+    """Return how far right the lines reach that begin left of something.
 
-    `lines` are in the order of their ends, from the right.
+    Of three or more, three must reach there, so that no long title decides. `lines` are in the order of their ends,
+    from the right.
     """
     reaches = list(islice((line.right for line in lines if line.left < left_of), 3))
-    return reaches[-1] if reaches else 0.0
+    return reaches[-1] if len(reaches) == 3 else max(reaches, default=0.0)
 
 
 def _right_margins(pages: Sequence[Sequence[Line]]) -> Iterator[list[float]]:
@@ -144,9 +139,11 @@ def _right_margins(pages: Sequence[Sequence[Line]]) -> Iterator[list[float]]:
 
 
 def _is_broken_on_purpose(above: Line, below: Line, margin: float) -> bool:
-    """Whether the first word of `below` had room at the end of `above`, as in listings and addresses."""
+    """Whether the first word of `below` had room at the end of `above`, or both are rows in pieces: as in listings."""
+    if len(above.cells) > 1 and len(below.cells) > 1:
+        return True
     width = (below.right - below.left) / len(below.text) * (len(below.text.split(maxsplit=1)[0]) + 1)
-    return not _is_same_row(above, below) and above.right + 1.5 * width < margin
+    return above.right + 1.5 * width < margin
 
 
 def paragraphs(pages: Sequence[Sequence[Line]]) -> Iterator[str]:

@@ -59,3 +59,22 @@ def together(*parts: Page) -> Page:
 
 def read(*pages: Page) -> Document:
     return read_pdf("a.pdf", pdf_bytes(*pages))
+
+
+def raw_pdf(text: str, *, catalog: str = "", font: str = "", extra: str = "", num_pages: int = 1) -> bytes:
+    """A PDF written by hand, without its table of objects, which a reader then has to rebuild.
+
+    Each page draws `text`, a literal string of PDF, in the font F1; `catalog` and `font` are further entries of these
+    dictionaries, `extra` further objects, numbered from 10.
+    """
+    content = f"BT /F1 10 Tf 72 700 Td ({text}) Tj ET"
+    kids = " ".join(["3 0 R"] * num_pages)
+    return (
+        f"%PDF-1.7\n1 0 obj <</Type/Catalog/Pages 2 0 R{catalog}>> endobj\n"
+        f"2 0 obj <</Type/Pages/Kids[{kids}]/Count {num_pages}>> endobj\n"
+        "3 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents 4 0 R"
+        "/Resources<</Font<</F1 5 0 R>>>>>> endobj\n"
+        f"4 0 obj <</Length {len(content)}>>\nstream\n{content}\nendstream endobj\n"
+        f"5 0 obj <</Type/Font/Subtype/Type1/BaseFont/Helvetica{font}>> endobj\n"
+        f"{extra}trailer <</Root 1 0 R>>\n%%EOF\n"
+    ).encode("latin-1")
