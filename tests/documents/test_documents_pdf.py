@@ -59,8 +59,8 @@ def test_a_text_that_hyphenates_joins_words_that_are_written_nowhere_else() -> N
 def test_a_sentence_goes_on_over_a_page_in_capitals_after_a_full_line_only() -> None:
     full = read(lines(LONG, LONG), lines("UE is told."), lines("5 Heading")).text
     assert full == f"{LONG} {LONG} UE is told.\n\n5 Heading"
-    short = read(lines(f"{LONG}.", "", "A caption"), lines("UE is told.")).text
-    assert short == f"{LONG}.\n\nA caption\n\nUE is told."
+    short = read(lines(LONG, f"{LONG}.", "", "A caption"), lines("UE is told.")).text
+    assert short == f"{LONG} {LONG}.\n\nA caption\n\nUE is told."
     heading = read(lines(LONG, LONG), lines("5 Heading")).text
     assert heading == f"{LONG} {LONG}\n\n5 Heading"
 
