@@ -64,7 +64,7 @@ class Task:
 class Progress:
     """Where notes and progress go: standard error, so that output can be piped."""
 
-    stream: TextIO = sys.stderr
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
 
     def note(self, text: str) -> None:
         """Print one line."""

@@ -30,4 +30,4 @@ The O-RAN ALLIANCE asks each reader to accept its licence, so a person fetches t
 4. Put the files into {folder.absolute()}, names unchanged (folders inside are fine). There are {there} documents now.
 5. Add these lines to your configuration:
 
-{corpus_lines("oran", folder, include=[f"**/*.{suffix}" for suffix in SUFFIXES])}"""
+{corpus_lines("oran", folder)}"""

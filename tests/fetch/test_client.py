@@ -85,6 +85,7 @@ def test_a_host_without_a_dot_trusts_nothing_below_it() -> None:
         "https://",
         "https://host:99999/",
         "https://user:secret@host/",
+        "https://host/?key=secret",
         "file:///x",
     ],
 )
@@ -92,3 +93,29 @@ def test_a_root_that_is_no_web_address_is_refused_without_its_password(root: str
     with pytest.raises(ConfigError, match="--root") as caught:
         checked_root(root)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("7", 7.0),
+        ("Thu, 01 Jan 1970 00:02:10 GMT", 30.0),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
+        ("soon", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_retry_after_is_a_number_or_a_date(value: str, expected: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client.time, "time", lambda: 100.0)
+    assert client._retry_after_s(httpx.Response(503, headers={"Retry-After": value})) == expected
+
+
+def test_a_wish_to_wait_holds_the_requests_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    polite = Client("https://host", rate_per_s=1.0)
+    held: list[float] = []
+    monkeypatch.setattr(polite._pace, "hold", held.append)
+    for status in (429, 503):
+        response = httpx.Response(status, headers={"Retry-After": "7"}, request=httpx.Request("GET", "https://host/"))
+        with pytest.raises(client.BusyError):
+            polite._check_status(response)
+    assert held == [7.0, 7.0]
