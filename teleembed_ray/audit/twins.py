@@ -58,16 +58,22 @@ def _join_bucket(
     """Join the members of one bucket that are twins; pairs that are joined already are not looked at again."""
     roots = np.array([groups[int(member)] for member in members])
     sizes = np.array([len(found[member]) for member in members])
-    for place, member in enumerate(members):
-        others = place + 1 + np.flatnonzero(roots[place + 1 :] != roots[place])
+    least_agreeing = (threshold - MARGIN) * signatures_TP.shape[1]
+    for place, member in enumerate(members[:-1]):
+        rest = slice(place + 1, None)
         # The Jaccard index is at most the ratio of the sets' sizes.
-        smaller, larger = np.minimum(sizes[others], sizes[place]), np.maximum(sizes[others], sizes[place])
-        others = others[smaller >= threshold * larger]
+        is_possible = np.minimum(sizes[rest], sizes[place]) >= threshold * np.maximum(sizes[rest], sizes[place])
+        others = place + 1 + np.flatnonzero(is_possible & (roots[rest] != roots[place]))
+        if not len(others):
+            continue
         agree_MP = signatures_TP[members[others]] == signatures_TP[member]
+        is_candidate = np.count_nonzero(agree_MP, axis=1) >= least_agreeing
+        others, agree_MP = others[is_candidate], agree_MP[is_candidate]
+        if not len(others):
+            continue
         # A pair that met in an earlier band was verified there.
         met_before = agree_MP[:, :start].reshape(len(others), start // num_rows, num_rows).all(axis=2).any(axis=1)
-        is_candidate = ~met_before & (agree_MP.mean(axis=1) >= threshold - MARGIN)
-        for other in others[is_candidate]:
+        for other in others[~met_before]:
             if roots[other] != roots[place] and jaccard(found[member], found[members[other]]) >= threshold:
                 groups.merge(int(member), int(members[other]))
                 roots[roots == roots[other]] = roots[place]

@@ -37,15 +37,18 @@ def corpora_table(source: Source) -> Table:
     """One row a corpus: documents, characters read and left out, chunks of each size."""
     rows: list[tuple[Value, ...]] = []
     for corpus in source.corpora:
-        documents: list[Value] = [Missing(absent("documents"))] * 4
+        documents: list[Value] = [Missing(absent("documents"))] * 5
         if source.find("documents", corpus=corpus):
-            totals = _totals(source, "documents", ["num_chars", "num_dropped_chars"], corpus=corpus)
+            totals = _totals(
+                source, "documents", ["num_chars", "num_dropped_chars", "num_unmapped_chars"], corpus=corpus
+            )
             kept, dropped = totals["num_chars"], totals["num_dropped_chars"]
             documents = [
                 source.num_rows("documents", corpus=corpus),
                 kept,
                 dropped,
                 share(dropped, kept + dropped, "no characters"),
+                totals["num_unmapped_chars"],
             ]
         chunks: list[Value] = [
             source.num_rows("chunks", corpus=corpus, chunk_size=size)
@@ -57,13 +60,14 @@ def corpora_table(source: Source) -> Table:
     return Table(
         "corpora",
         "Documents and chunks of each corpus. Characters left out are tables, figures and other parts that were not "
-        "taken for text.",
+        "taken for text; unmapped ones stand in the text, and no font or encoding gave them a meaning.",
         (
             Column("corpus", "Corpus"),
             Column("documents", "Documents", "count"),
             Column("chars", "Characters kept", "count"),
             Column("dropped_chars", "Characters left out", "count"),
             Column("dropped_share", "Share left out", "share"),
+            Column("unmapped_chars", "Unmapped characters", "count"),
             *(Column(f"chunks_{size}", f"Chunks of {size}", "count") for size in source.sizes),
         ),
         tuple(rows),

@@ -107,7 +107,13 @@ def publish_documents(lake: Lake) -> None:
     """Documents with their texts, and one reject."""
     for corpus, documents in DOCUMENTS.items():
         rows = [
-            {**document, "corpus": corpus, "text": "x", "num_dropped_chars": document["dropped"]}
+            {
+                **document,
+                "corpus": corpus,
+                "text": "x",
+                "num_dropped_chars": document["dropped"],
+                "num_unmapped_chars": 3,
+            }
             for document in documents
         ]
         publish(lake, "documents", {"corpus": corpus}, rows_of(rows, schemas.DOCUMENTS), stage="ingest")

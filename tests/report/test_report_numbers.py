@@ -129,6 +129,8 @@ def test_documents_count_characters_that_were_left_out(folder: Path) -> None:
     row = row_of(folder, "corpora", corpus="oran")
     assert (row["documents"], row["chars"], row["dropped_chars"], row["chunks_512"]) == ("2", "1500", "100", "3")
     assert row["dropped_share"] == "0.062500"
+    # Three in each of the two documents.
+    assert row["unmapped_chars"] == "6"
 
 
 def test_clean_is_compared_with_the_rest_and_not_with_a_set_that_contains_it(folder: Path) -> None:
