@@ -15,6 +15,8 @@ _PARAGRAPH_GAP = 1.25
 _LOOSE_GAP = 1.8
 # A line that ends within so many sizes of the right margin is full.
 _FULL_LINE_REACH = 4.0
+# Of so few lines the longest says where the right margin is.
+_FEW_LINES = 5
 # A typesetter hyphenates where so many words, broken at a line end, are written without hyphen elsewhere.
 _MIN_HYPHENATED_WORDS = 3
 
@@ -118,11 +120,11 @@ def _continues(above: Line, paragraph: str, below: Line, margin: float) -> bool:
 def _third_reach(lines: Iterable[Line], left_of: float = math.inf) -> float:
     """Return how far right the lines reach that begin left of something.
 
-    Of three or more, three must reach there, so that no long title decides. `lines` are in the order of their ends,
+    Of five or more, three must reach there, so that no long title decides. `lines` are in the order of their ends,
     from the right.
     """
-    reaches = list(islice((line.right for line in lines if line.left < left_of), 3))
-    return reaches[-1] if len(reaches) == 3 else max(reaches, default=0.0)
+    reaches = list(islice((line.right for line in lines if line.left < left_of), _FEW_LINES))
+    return reaches[2] if len(reaches) == _FEW_LINES else max(reaches, default=0.0)
 
 
 def _right_margins(pages: Sequence[Sequence[Line]]) -> Iterator[list[float]]:

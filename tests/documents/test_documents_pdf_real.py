@@ -41,8 +41,8 @@ def normalised(text: str) -> str:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences, and the lines of listings, of three words or more; headings are among them."""
-    for line in re.split(r"\n+", text):
+    """Yield the sentences, and the lines of listings, of three words or more; headings without their numbers."""
+    for line in re.split(r"\n+", re.sub(r"(?m)^[A-Z]?\d*(\.\d+)+( ?[A-Z])?\s+(?=[A-Z])", "", text)):
         for sentence in re.split(r'(?<=[.!?;:])\s+(?=[A-Z"(])', line):
             if len(sentence.split()) >= MIN_WORDS:
                 yield normalised(sentence)
