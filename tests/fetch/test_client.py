@@ -4,6 +4,7 @@ import asyncio
 
 import httpx
 import pytest
+from archive_server import Server
 
 from teleembed_ray.errors import ConfigError
 from teleembed_ray.fetch import client
@@ -119,3 +120,31 @@ def test_a_wish_to_wait_holds_the_requests_of_all(monkeypatch: pytest.MonkeyPatc
         with pytest.raises(client.BusyError):
             polite._check_status(response)
     assert held == [7.0, 7.0]
+
+
+def test_a_page_without_end_is_no_listing(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def read() -> None:
+        async with Client(server.host, rate_per_s=1000.0) as polite:
+            await polite.read_page(f"{server.host}/folder/")
+
+    server.fail("/folder/", lambda handler: handler.send_page(200, "x" * 2000))
+    monkeypatch.setattr(client, "LARGEST_PAGE_BYTES", 1000)
+    with pytest.raises(client.FetchError, match="larger than a list"):
+        asyncio.run(read())
+
+
+def test_a_certificate_that_is_not_trusted_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = []
+
+    async def refuse(request: httpx.Request, stream: bool) -> httpx.Response:
+        tries.append(request.url)
+        raise httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate in certificate chain")
+
+    async def read() -> None:
+        async with Client("https://host", rate_per_s=1000.0) as polite:
+            monkeypatch.setattr(polite._http, "send", refuse)
+            await polite.read_page("https://host/")
+
+    with pytest.raises(client.FetchError, match="set SSL_CERT_FILE"):
+        asyncio.run(read())
+    assert len(tries) == 1

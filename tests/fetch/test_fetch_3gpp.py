@@ -52,8 +52,10 @@ def test_the_latest_version_of_the_release_is_chosen_and_not_the_latest_of_all(s
     server.add("38.101-1", "j10")
     server.add("38.101-1", "191100")
     server.add("23.003", "i00")
-    # Before Release 4 the first field of a version was no release: 06.06 version 19.x is none of Release 19.
-    server.add("06.06", "j00")
+    # Before Release 4 the first field of a version was no release: version 19 in the 12 series is none of Release 19.
+    server.add("12.071", "j00")
+    # A folder in a series that it does not belong to.
+    server.files[f"{ARCHIVE}/38_series/36.331/36331-j10.zip"] = Served(zip_bytes("stray"))
     done = fetch(server, tmp_path)
     assert list(files_in(tmp_path)) == ["38_series/38101-1-191100.zip", "38_series/38331-ja0.zip"]
     assert done.outcomes == {"new": 2, "absent": 1}
@@ -136,6 +138,7 @@ def test_a_file_damaged_on_the_disk_is_fetched_again(server: Server, tmp_path: P
 
 
 def test_a_newer_version_takes_the_place_of_the_older_once_it_is_there(server: Server, tmp_path: Path) -> None:
+    server.add("38.331", "i10")
     server.add("38.331", "j10")
     server.add("38.101-1", "j10")
     fetch(server, tmp_path)
@@ -145,7 +148,12 @@ def test_a_newer_version_takes_the_place_of_the_older_once_it_is_there(server: S
     fetch(server, tmp_path)
     assert "38_series/38331-j10.zip" in files_in(tmp_path)
     assert fetch(server, tmp_path).outcomes["replaced"] == 1
-    assert list(files_in(tmp_path)) == ["38_series/38101-1-j10.zip", "38_series/38331-j20.zip"]
+    # That of another release is no older version of this one.
+    assert list(files_in(tmp_path)) == [
+        "38_series/38101-1-j10.zip",
+        "38_series/38331-i10.zip",
+        "38_series/38331-j20.zip",
+    ]
     assert sorted(manifest_of(tmp_path)["files"]) == list(files_in(tmp_path))
 
 
@@ -280,6 +288,15 @@ def test_a_server_that_is_gone_ends_the_walk_instead_of_failing_each_in_turn(ser
     with pytest.raises(ArtifactError, match="tried 6 times"):
         fetch(server, tmp_path, num_parallel=1)
     assert len({path for path, _ in server.requests if "/38.2" in path}) == 4
+
+
+def test_failures_with_answers_between_them_do_not_end_the_walk(server: Server, tmp_path: Path) -> None:
+    for number in range(11):
+        folder = server.add(f"38.2{number:02}", "j10").rpartition("/")[0] + "/"
+        # Never four in a row: one that is there, or one that is refused, shows that the server is alive.
+        faults = {3: [], 7: [status(403)]}.get(number, [status(503)] * 6)
+        server.fail(folder, *faults)
+    assert fetch(server, tmp_path, num_parallel=1).outcomes == {"new": 1, "failed": 10}
 
 
 def test_a_server_that_was_never_there_is_one_failure(tmp_path: Path) -> None:
