@@ -59,7 +59,7 @@ class CorpusConfig(Section):
 
 
 class IngestConfig(Section):
-    """documents -> text; the limits of one file never change a text, so they are no part of a fingerprint."""
+    """documents -> text; `timeout_s` and `max_memory_gib` bound the reading of one file and never change a text."""
 
     max_reject_fraction: Fraction = 0.2
     # Tables are left out (TeleEmbedBench, Section III-B), or kept as text.

@@ -41,6 +41,12 @@ def test_globs_select_at_any_depth_and_hidden_files_are_none(folder: Path, lake:
     assert listing(folder, lake, exclude=("**/b.*",)) == ["a.md"]
 
 
+def test_a_glob_that_matches_nothing_is_named(folder: Path, lake: Lake) -> None:
+    config = CorpusConfig(path=str(folder), include=("*.md", "*.docs"), exclude=("sub/b.md", "tests/"))
+    found = list_corpus("run.yaml", "docs", config, lake, remember=False)
+    assert found.unused == ("include '*.docs'", "exclude 'tests/'")
+
+
 def test_the_fingerprint_follows_content_and_not_the_clock(folder: Path, lake: Lake) -> None:
     config = CorpusConfig(path=str(folder))
 

@@ -16,7 +16,7 @@ from teleembed_ray.lake import Lake
 from teleembed_ray.pipeline import Cell, Plan, state
 
 # Characters of text in a byte of file, by format, as met in 3GPP and O-RAN specifications.
-CHARS_PER_BYTE = {".docx": 0.5, ".docm": 0.5, ".pdf": 0.15}
+CHARS_PER_BYTE = {".docx": 0.5, ".docm": 0.5, ".doc": 0.15, ".zip": 0.5, ".pdf": 0.15}
 CHARS_PER_TOKEN = 4.2
 # A chunk ends at a separator, so on average it fills this share of its size.
 CHUNK_FILL = 0.75

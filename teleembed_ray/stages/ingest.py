@@ -7,12 +7,12 @@ import fsspec
 import pyarrow as pa
 
 from teleembed_ray import globs, schemas
-from teleembed_ray.config import RunConfig
+from teleembed_ray.config import IngestConfig, RunConfig
 from teleembed_ray.corpora import NOT_REGULAR, Listing, SourceFile
 from teleembed_ray.documents import archive
 from teleembed_ray.documents.isolated import Limits, read_isolated
 from teleembed_ray.documents.kernel import documents_table
-from teleembed_ray.documents.reader import CONVERTED_SUFFIXES, suffix_of
+from teleembed_ray.documents.reader import CONVERTED_SUFFIXES, FRAGILE_SUFFIXES, suffix_of
 from teleembed_ray.documents.word97 import find_soffice
 from teleembed_ray.errors import ArtifactError
 from teleembed_ray.lake import Lake
@@ -46,6 +46,14 @@ def _settings(config: RunConfig, listing: Listing) -> dict[str, Any]:
     if suffixes & {archive.SUFFIX, *CONVERTED_SUFFIXES}:
         # Whoever installs the converter that a reject asks for has the files read.
         settings["converter"] = find_soffice() is not None
+    raised = {
+        key: value
+        for key, value in (("timeout_s", config.ingest.timeout_s), ("max_memory_gib", config.ingest.max_memory_gib))
+        if value > IngestConfig.model_fields[key].default
+    }
+    if raised and suffixes & {archive.SUFFIX, *FRAGILE_SUFFIXES}:
+        # So does whoever raises the limit that a reject asks to raise. Lower limits make nothing stale.
+        settings["raised_limits"] = raised
     return settings
 
 
@@ -119,11 +127,13 @@ def refuse_too_many_rejects(context: RunContext, cell: Cell) -> None:
         context.progress.note(f"ingest: {len(rejects) - 5} more rejects in {cell.keys['corpus']} (see the report)")
     limit = context.config.ingest.max_reject_fraction
     if len(rejects) == num_documents:
-        raise ArtifactError(f"corpus {cell.keys['corpus']}: not one of its {num_documents} files gave text ({reasons})")
+        raise ArtifactError(
+            f"corpus {cell.keys['corpus']}: not one of its {num_documents} documents gave text ({reasons})"
+        )
     if len(bad) > limit * num_documents:
         raise ArtifactError(
-            f"corpus {cell.keys['corpus']}: {len(bad)} of {num_documents} files were rejected ({reasons}), more than "
-            f"ingest.max_reject_fraction = {limit} allows: mend or exclude them, or raise the limit"
+            f"corpus {cell.keys['corpus']}: {len(bad)} of {num_documents} documents were rejected ({reasons}), more "
+            f"than ingest.max_reject_fraction = {limit} allows: mend or exclude them, or raise the limit"
         )
 
 

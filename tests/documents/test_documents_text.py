@@ -1,5 +1,7 @@
 """Markdown, source code and YAML."""
 
+import random
+
 import pytest
 
 from teleembed_ray.documents.document import Unreadable
@@ -26,25 +28,62 @@ def test_utf_32_is_not_taken_for_utf_16_whose_mark_it_begins_with() -> None:
     assert read_document("a.cc", "\ufeff// \U0001f4e1\n".encode("utf-32-le")).text == "// \U0001f4e1\n"
 
 
-@pytest.mark.parametrize(
-    ("comment", "encoding"),
-    [
-        ("// 25 \u00b0C for 3 \u00b5s", "cp1252"),
-        ("// g\u00e9rer la m\u00e9moire", "cp1252"),
-        ("// \u5b9a\u65f6\u5668\u8d85\u65f6\u540e\u91cd\u65b0\u53d1\u9001\u8bf7\u6c42\u6d88\u606f", "gb18030"),
-        ("// \u30bf\u30a4\u30de\u304c\u6e80\u4e86\u3057\u305f\u3089\u518d\u9001\u3059\u308b", "shift_jis"),
-    ],
-)
-def test_legacy_comments_keep_their_characters(comment: str, encoding: str) -> None:
-    source = f"{comment}\nint main() {{ return 0; }}\n"
+CODE = '\nint main(int argc, char **argv)\n{\n\tprintf("%d\\n", argc); // ASCII\n}\n'
+COMMENTS = [
+    ("// 25 \u00b0C for 3 \u00b5s, \u00b1 3 dB", "cp1252"),
+    ("// g\u00e9rer la m\u00e9moire cr\u00e9\u00e9e", "latin-1"),
+    ("// \u00a9 2019 Universit\u00e4t, Gr\u00f6\u00dfe \u00fcbergeben", "latin-1"),
+    ("// a \u201cquoted\u201d word \u2014 and more\u2026", "cp1252"),
+    # Timer expired: send the request message again.
+    ("// \u5b9a\u65f6\u5668\u8d85\u65f6\u540e\u91cd\u65b0\u53d1\u9001\u8bf7\u6c42\u6d88\u606f", "gb18030"),
+    # Initialise the RRC connection; each half alone could be Korean.
+    ("/* \u521d\u59cb\u5316RRC\u8fde\u63a5 */", "gb18030"),
+    # Note: two characters, which in Windows-1252 are four letters.
+    ("// \u6ce8\u610f", "gb18030"),
+    ("/* \u521d\u59cb\u5316\u9023\u7dda */", "big5"),
+    # Sends again when the timer expires.
+    ("// \u30bf\u30a4\u30de\u304c\u6e80\u4e86\u3057\u305f\u3089\u518d\u9001\u3059\u308b", "shift_jis"),
+    # Timer: each character is one byte above ASCII and one of it.
+    ("// \u30bf\u30a4\u30de", "shift_jis"),
+    # Initialisation, without any kana.
+    ("/* \u521d\u671f\u5316\u51e6\u7406 */", "shift_jis"),
+    ("// \uff80\uff72\uff8f \uff74\uff97\uff70", "shift_jis"),
+    ("/* \u521d\u671f\u5316\u51e6\u7406\u3092\u884c\u3046 */", "euc_jp"),
+    # Sends again when the timer expires.
+    ("// \ud0c0\uc774\uba38\uac00 \ub9cc\ub8cc\ub418\uba74 \uc7ac\uc804\uc1a1", "euc_kr"),
+    ("/* \uae30\uc9c0\uad6d \ucd08\uae30\ud654 \ud568\uc218 */", "euc_kr"),
+]
+
+
+@pytest.mark.parametrize("num_functions", [1, 40])
+@pytest.mark.parametrize(("comment", "encoding"), COMMENTS)
+def test_legacy_comments_keep_their_characters_however_much_ascii_surrounds_them(
+    comment: str, encoding: str, num_functions: int
+) -> None:
+    source = comment + CODE * num_functions
     assert read_document("a.c", source.encode(encoding)).text == source
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark_is_known_by_where_its_nul_bytes_are(encoding: str) -> None:
+    source = f"// caf\u00e9 \u5b9a\u65f6\u5668\n{CODE}"
+    assert read_document("a.h", source.encode(encoding)).text == source
+
+
+def test_a_binary_file_is_no_header_whether_it_holds_nul_bytes_or_not() -> None:
+    noise = random.Random(7)  # noqa: S311 (bytes that are the same each time)
+    without_nul = bytes(noise.randrange(1, 256) for _ in range(4000))
+    in_utf_16 = b"".join(bytes((noise.randrange(1, 32), 0)) for _ in range(2000))
+    for data in (without_nul, in_utf_16, b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", b"MZ\x90\x00\x03\x00\x00\x00"):
+        with pytest.raises(Unreadable, match="undecodable"):
+            read_document("a.h", data)
 
 
 @pytest.mark.parametrize(
     ("path", "data", "reason"),
     [
         ("a.h", b"\x7fELF\x02\x01\x00\x00", "undecodable"),
-        ("a.cpp", "int a;".encode("utf-16-le"), "undecodable"),
+        ("a.cpp", "int a;".encode("utf-16-le") + b"\x00", "undecodable"),
         ("a.yaml", b"\xef\xbb\xbf\xff\xfe\xfd", "undecodable"),
         ("a.md", b" \n\t\n", "no_text"),
         ("a.md", b"| a | b |\n|---|---|\n| 1 | 2 |\n", "no_text"),
