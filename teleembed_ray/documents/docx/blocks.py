@@ -16,8 +16,8 @@ BlockKind = Literal[
 ]
 CELL_SEPARATOR = " | "
 _PAGE_NUMBER = re.compile(r"\t[\divxlc]+$")
-# A clause number as 3GPP types it: digits or an annex's letter, with a tab behind.
-_TYPED_NUMBER = re.compile(r"(?:\d+|[A-Z])(?:\.\d+)*[A-Za-z]?[.)]?\t")
+# A clause number as 3GPP types it, with a tab behind.
+_TYPED_NUMBER = re.compile(r"(?:\d+|[A-Z]\.\d+)(?:\.\d+)*[A-Za-z]?[.)]?\t")
 
 
 class Block(NamedTuple):

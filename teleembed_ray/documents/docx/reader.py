@@ -6,14 +6,16 @@ which are parts of their own; and hidden or deleted text.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 
 from teleembed_ray.documents.document import Document, Unreadable
 from teleembed_ray.documents.docx.blocks import Block, BlockReader
-from teleembed_ray.documents.docx.events import read_events
+from teleembed_ray.documents.docx.events import Event, read_events
 from teleembed_ray.documents.docx.notes import read_notes
 from teleembed_ray.documents.docx.numbering import read_numbering
 from teleembed_ray.documents.docx.package import Package
-from teleembed_ray.documents.docx.styles import read_styles
+from teleembed_ray.documents.docx.shapes import Unusual, read_events_by_shape
+from teleembed_ray.documents.docx.styles import Styles, read_styles
 from teleembed_ray.documents.titles import choose_title
 
 _DC_TITLE = "{http://purl.org/dc/elements/1.1/}title"
@@ -35,8 +37,20 @@ def _blocks(package: Package) -> Iterator[Block]:
     lists = {style_id: style.num_id for style_id, style in styles.by_id.items() if style.num_id is not None}
     numbering = read_numbering(package.related_tree("numbering"), lists)
     reader = BlockReader(styles, numbering, read_notes(package, styles))
-    with package.stream(package.main_part) as file:
-        yield from reader.read(read_events(file, styles))
+    yield from reader.read(_events(package, styles))
+
+
+def _events(package: Package, styles: Styles) -> Iterator[Event]:
+    """Yield the events of the main part, by the fast way as far as it goes."""
+    num_read = 0
+    try:
+        with package.stream(package.main_part) as file:
+            for event in read_events_by_shape(file, styles):
+                yield event
+                num_read += 1
+    except Unusual:
+        with package.stream(package.main_part) as file:
+            yield from islice(read_events(file, styles), num_read, None)
 
 
 def read_docx(path: str, data: bytes, *, keep_tables: bool = False) -> Document:

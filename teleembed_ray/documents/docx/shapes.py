@@ -1,0 +1,294 @@
+"""The main part -> the stream of events, several times as fast as a parser: paragraphs are read by their shape.
+
+The shape of a paragraph is its markup without its text. A specification of 86,000 paragraphs has a few thousand of
+them. Each is parsed and walked once, with marks in place of the text; the result is a template into which the text of
+every paragraph of that shape is put. So there is one account of what a paragraph means, in `paragraph.py`, and this
+module only knows which paragraphs have the same markup. What it cannot be sure of (comments, other encodings,
+unbalanced tags) is `Unusual`, and is left to the parser in `events.py`.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from lxml import etree
+
+from teleembed_ray.documents.characters import clean_prose
+from teleembed_ray.documents.docx.events import (
+    DELETED_CELL,
+    DELETED_ROW,
+    IMPORTED,
+    Event,
+)
+from teleembed_ray.documents.docx.names import MC, M, W
+from teleembed_ray.documents.docx.package import PARSER_OPTIONS, BoundedFile
+from teleembed_ray.documents.docx.paragraph import Paragraph, Properties, collect, read_paragraph
+from teleembed_ray.documents.docx.styles import Styles
+
+_BLOCK_BYTES = 1 << 20
+# A file made to have as many shapes as paragraphs must not fill the memory.
+_MAX_SHAPES = 50_000
+_MAX_PARAGRAPH_BYTES = 64 << 20
+
+_PROLOG = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml(?P<declaration>[^<>]*)\?>)?\s*(?P<root><w:document(?:\s[^<>]*)?>)"
+)
+_OTHER_ENCODING = re.compile(rb"encoding\s*=\s*[\"'](?!utf-?8[\"']|us-ascii[\"'])", re.IGNORECASE)
+# Comments, CDATA, instructions, and a prefix that changes its meaning.
+_UNUSUAL = (b"<!", b"<?", b"xmlns:w=")
+_LONGEST_UNUSUAL = max(map(len, _UNUSUAL))
+_TEXT = re.compile(rb"<w:t(?: [^<>]*)?(?<!/)>([^<]*)</w:t>")
+# What differs from paragraph to paragraph and changes nothing: revision ids, bookmarks, marks of the spell checker,
+# fonts and colours.
+_IGNORABLE = re.compile(
+    rb' w:rsid\w*="[^"<>]*"'
+    rb"|<w:(?:bookmark(?:Start|End)|proofErr|rFonts|szCs|sz|color|lang|iCs|i|bCs|b|noProof|shd|spacing|ind|jc|kern)"
+    rb"(?: [^<>]*)?/>"
+)
+_NESTED = re.compile(rb"<w:p[ >/]")
+_PARAGRAPH_BOUND = re.compile(rb"<w:p(?: [^<>]*)?>|</w:p>")
+_TAG = re.compile(
+    rb"\s*<(?P<end>/?)(?P<name>[\w:.-]+)(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<]*\"|'[^'<]*'))*\s*(?P<empty>/?)>\s*"
+)
+_ENTITY = re.compile(r"&(?:#(?P<decimal>\d{1,7});|#x(?P<hexadecimal>[\da-fA-F]{1,6});|(?P<name>\w+);)?")
+_NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+# Marks for the texts of a paragraph, from a plane that is no text.
+_FIRST_MARK = 0xF0000
+_MAX_TEXTS = 0xFFFD
+
+
+class Unusual(Exception):  # noqa: N818 (it is no error)
+    """The part has something that only a parser can be trusted with."""
+
+
+class _Template(NamedTuple):
+    """What all paragraphs of one shape have in common; the text is that of `pieces`, an int being the n-th text."""
+
+    properties: Properties
+    pieces: tuple[int | str, ...]
+    anchored: tuple[Any, ...]
+    # The pieces are the texts, in order and nothing else.
+    is_plain: bool
+
+
+class _Between(NamedTuple):
+    """Markup between two paragraphs: elements that it closes and opens, and what it means."""
+
+    closed: tuple[bytes, ...]
+    opened: tuple[bytes, ...]
+    events: tuple[Event, ...]
+
+
+def read_events_by_shape(file: BoundedFile, styles: Styles) -> Iterator[Event]:
+    """Main part -> the events that `read_events` yields; raises Unusual where it cannot promise that."""
+    buffer = file.read(_BLOCK_BYTES)
+    prolog = _PROLOG.match(buffer)
+    if prolog is None or _OTHER_ENCODING.search(prolog["declaration"] or b""):
+        raise Unusual
+    shapes = _Shapes(prolog["root"], styles)
+    position = checked = prolog.end()
+    is_last = False
+    while not is_last:
+        if any(buffer.find(sign, checked) >= 0 for sign in _UNUSUAL):
+            raise Unusual
+        position = yield from shapes.read_block(buffer, position)
+        if len(buffer) - position > _MAX_PARAGRAPH_BYTES:
+            raise Unusual
+        more = file.read(_BLOCK_BYTES)
+        is_last = not more
+        buffer = buffer[position:] + more
+        # A sign may lie across the bound of two blocks.
+        checked = max(len(buffer) - len(more) - _LONGEST_UNUSUAL, 0)
+        position = 0
+    yield from shapes.end(buffer)
+
+
+@dataclass
+class _Shapes:
+    """The shapes met so far, and the elements that are open."""
+
+    root: bytes
+    styles: Styles
+
+    def __post_init__(self) -> None:
+        self._parser = etree.XMLParser(**PARSER_OPTIONS)
+        # Templates by shape as it is in the file, and by shape without what changes nothing; None: parse each one.
+        self._templates: dict[bytes, _Template | None] = {}
+        self._known: dict[bytes, _Template | None] = {}
+        self._between: dict[bytes, _Between] = {}
+        self._open = [b"w:document"]
+        prefixes = self._parse(b"").nsmap
+        if prefixes.get("w") != W:
+            raise Unusual
+        self._nesting = {b"w:tbl": "tbl", b"w:tr": "tr", b"w:tc": "tc"}
+        for prefix, namespace in prefixes.items():
+            if namespace == MC and prefix:
+                for name in ("AlternateContent", "Choice", "Fallback"):
+                    self._nesting[f"{prefix}:{name}".encode()] = name
+
+    def read_block(self, buffer: bytes, position: int) -> Iterator[Event]:
+        """Yield the events of all whole paragraphs from `position` on; return where the first unfinished one begins."""
+        find = buffer.find
+        while (start := find(b"<w:p", position)) >= 0:
+            while buffer[start + 4 : start + 5] not in (b" ", b">", b"/"):
+                start = find(b"<w:p", start + 4)
+                if start < 0:
+                    return position
+            tag_end = find(b">", start)
+            if tag_end < 0:
+                return position
+            is_empty = buffer[tag_end - 1] == 0x2F
+            end = tag_end + 1 if is_empty else find(b"</w:p>", tag_end)
+            if end < 0:
+                return position
+            paragraph = Paragraph(Properties(), "")
+            if not is_empty:
+                content = buffer[tag_end + 1 : end]
+                end += 6
+                read = self._read(content)
+                if read is None:
+                    end = _end_of_paragraph(buffer, start)
+                    if end < 0:
+                        return position
+                    read = read_paragraph(self._parse(buffer[start:end])[0], self.styles)
+                paragraph = read
+            if start > position:
+                yield from self._step(buffer[position:start])
+            yield Event("p", paragraph)
+            position = end
+        return position
+
+    def end(self, rest: bytes) -> Iterator[Event]:
+        """Yield the events behind the last paragraph."""
+        yield from self._step(rest)
+        if self._open:
+            raise Unusual
+
+    def _parse(self, content: bytes) -> Any:
+        try:
+            return etree.fromstring(self.root + content + b"</w:document>", self._parser)
+        except etree.XMLSyntaxError:
+            raise Unusual from None
+
+    def _read(self, content: bytes) -> Paragraph | None:
+        """Return the paragraph with this content, or None where it is to be parsed."""
+        parts = _TEXT.split(content)
+        shape = b"\0".join(parts[::2])
+        template = self._templates.get(shape)
+        if template is None:
+            if shape not in self._templates:
+                template = self._learn(shape, parts)
+            if template is None:
+                return None
+        try:
+            if template.is_plain:
+                text = b"".join(parts[1::2]).decode()
+                if "&" in text:
+                    text = _ENTITY.sub(_character, text)
+            else:
+                pieces = [
+                    piece if isinstance(piece, str) else _ENTITY.sub(_character, parts[2 * piece + 1].decode())
+                    for piece in template.pieces
+                ]
+                text = "".join(pieces)
+        except UnicodeDecodeError:
+            raise Unusual from None
+        return Paragraph(template.properties, clean_prose(text), template.anchored)
+
+    def _learn(self, shape: bytes, parts: list[bytes]) -> _Template | None:
+        if len(self._templates) >= _MAX_SHAPES:
+            self._templates.clear()
+            self._known.clear()
+        essence = _IGNORABLE.sub(b"", shape)
+        if essence not in self._known:
+            self._known[essence] = self._template(essence)
+        template = self._templates[shape] = self._known[essence]
+        return template
+
+    def _template(self, shape: bytes) -> _Template | None:
+        """Parse a paragraph of this shape with marks for texts; None where its text decides on more than itself."""
+        markup = shape.split(b"\0")
+        if _NESTED.search(shape) or len(markup) > _MAX_TEXTS:
+            return None
+        content = markup[0]
+        for number, piece in enumerate(markup[1:]):
+            content += b"<w:t>" + chr(_FIRST_MARK + number).encode() + b"</w:t>" + piece
+        paragraph = self._parse(b"<w:p>" + content + b"</w:p>")[0]
+        # How an equation is written depends on its text.
+        if next(paragraph.iter(f"{{{M}}}*"), None) is not None:
+            return None
+        properties, found, anchored = collect(paragraph, self.styles)
+        pieces = tuple(
+            ord(piece) - _FIRST_MARK if len(piece) == 1 and ord(piece) >= _FIRST_MARK else piece for piece in found
+        )
+        is_plain = pieces == tuple(range(len(markup) - 1))
+        return _Template(properties, pieces, tuple(anchored), is_plain)
+
+    def _step(self, markup: bytes) -> tuple[Event, ...]:
+        """Follow the markup between two paragraphs and return its events."""
+        between = self._between.get(markup)
+        if between is None:
+            if len(self._between) >= _MAX_SHAPES:
+                self._between.clear()
+            between = self._between[markup] = self._read_between(markup)
+        for name in between.closed:
+            if not self._open or self._open.pop() != name:
+                raise Unusual
+        self._open += between.opened
+        return between.events
+
+    def _read_between(self, markup: bytes) -> _Between:
+        closed: list[bytes] = []
+        opened: list[bytes] = []
+        events: list[Event] = []
+        position = 0
+        while position < len(markup):
+            tag = _TAG.match(markup, position)
+            if tag is None or b"xmlns" in tag[0]:
+                raise Unusual
+            position = tag.end()
+            name = tag["name"]
+            if not tag["end"]:
+                if name in self._nesting:
+                    events.append(Event(f"+{self._nesting[name]}"))
+                if name == b"w:del" and opened[-1:] == [b"w:trPr"]:
+                    events.append(Event(DELETED_ROW))
+                opened.append(name)
+            if tag["end"] or tag["empty"]:
+                if not opened:
+                    closed.append(name)
+                elif opened.pop() != name:
+                    raise Unusual
+                events += self._events_of_end(name)
+        return _Between(tuple(closed), tuple(opened), tuple(events))
+
+    def _events_of_end(self, name: bytes) -> list[Event]:
+        if name in self._nesting:
+            return [Event(f"-{self._nesting[name]}")]
+        if name == b"w:cellDel":
+            return [Event(DELETED_CELL)]
+        return [Event(IMPORTED)] if name == b"w:altChunk" else []
+
+
+def _character(entity: re.Match[str]) -> str:
+    try:
+        if entity["name"]:
+            return _NAMED[entity["name"]]
+        return chr(int(entity["decimal"]) if entity["decimal"] else int(entity["hexadecimal"], 16))
+    except (KeyError, TypeError, ValueError, OverflowError):
+        # A lone ampersand, or an entity that nobody declared.
+        raise Unusual from None
+
+
+def _end_of_paragraph(buffer: bytes, start: int) -> int:
+    """Return where the paragraph that begins at `start` ends, with all paragraphs inside it, or -1."""
+    depth = 0
+    for bound in _PARAGRAPH_BOUND.finditer(buffer, start):
+        if bound[0] == b"</w:p>":
+            depth -= 1
+        elif not bound[0].endswith(b"/>"):
+            depth += 1
+        if depth == 0:
+            return bound.end()
+    return -1
