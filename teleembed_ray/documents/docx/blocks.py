@@ -6,15 +6,16 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from teleembed_ray.documents.document import Unreadable
-from teleembed_ray.documents.docx.events import DELETED_CELL, DELETED_ROW, IMPORTED, Event
+from teleembed_ray.documents.docx.events import COUNTED_TABLE, DELETED_CELL, DELETED_ROW, IMPORTED, Event
 from teleembed_ray.documents.docx.numbering import BULLET_LABEL, Numbering
-from teleembed_ray.documents.docx.paragraph import Figure, Note, Paragraph, Properties
+from teleembed_ray.documents.docx.paragraph import Figure, Note, Paragraph, Properties, count_chars
 from teleembed_ray.documents.docx.styles import Style, Styles, kind_of_outline
 
 BlockKind = Literal[
     "title", "heading", "paragraph", "list_item", "caption", "code", "note", "table_row", "figure", "contents"
 ]
 CELL_SEPARATOR = " | "
+_ALTERNATIVES = frozenset(f"{sign}{name}" for sign in "+-" for name in ("AlternateContent", "Choice", "Fallback"))
 _PAGE_NUMBER = re.compile(r"\t[\divxlc]+$")
 # A clause number as 3GPP types it, with a tab behind.
 _TYPED_NUMBER = re.compile(r"(?:\d+|[A-Z]\.\d+)(?:\.\d+)*[A-Za-z]?[.)]?\t")
@@ -24,7 +25,8 @@ class Block(NamedTuple):
     """One paragraph, or one row of a table.
 
     `level` is that of a heading (1 is the highest) or of a list item (0 is the outermost). `num_chars` counts the
-    characters that are in the file, so without computed numbers and separators of cells.
+    characters that are in the file, so without computed numbers and separators of cells; the tables of a reader that
+    only counts them have no text.
     """
 
     kind: BlockKind
@@ -34,9 +36,15 @@ class Block(NamedTuple):
 
 
 @dataclass
+class _Cell:
+    # Its paragraphs, those of nested tables among them.
+    parts: list[str] = field(default_factory=list)
+    num_chars: int = 0
+
+
+@dataclass
 class _Row:
-    # A cell's parts are its paragraphs, those of nested tables among them.
-    cells: list[list[str]] = field(default_factory=list)
+    cells: list[_Cell] = field(default_factory=list)
     is_deleted: bool = False
 
 
@@ -56,19 +64,31 @@ class BlockReader:
 
     def read(self, events: Iterable[Event]) -> Iterator[Block]:
         """Yield the blocks of a document; raises Unreadable for what cannot be read in part."""
-        for name, paragraph in events:
-            if paragraph is not None:
-                if not self._num_skipped:
-                    yield from self._read_paragraph(paragraph)
-            elif not self._step_alternatives(name) and not self._num_skipped:
+        for name, paragraph, num_chars in events:
+            if name in _ALTERNATIVES:
+                self._step_alternatives(name)
+            elif self._num_skipped:
+                continue
+            elif paragraph is not None:
+                yield from self._read_paragraph(paragraph)
+            elif name == COUNTED_TABLE:
+                yield from self._end_joining()
+                if self._rows:
+                    self._add_to_cell([], num_chars)
+                else:
+                    yield Block("table_row", "", num_chars=num_chars)
+            else:
                 yield from self._step_table(name)
-        # The last paragraph of a document has nothing to be joined with.
+        yield from self._end_joining()
+
+    def _end_joining(self) -> Iterator[Block]:
+        """Yield what would be joined with the next paragraph, where there is none: at the end, or before a table."""
         if self._joined:
             *self._joined, last = self._joined
             yield from self._read_paragraph(last._replace(properties=last.properties._replace(joins_next=False)))
 
-    def _step_alternatives(self, name: str) -> bool:
-        """Follow alternative contents, of which the first is read; return whether the event was about them."""
+    def _step_alternatives(self, name: str) -> None:
+        """Follow alternative contents, of which the first is read."""
         if name == "+AlternateContent":
             self._alternatives.append(False)
         elif name == "-AlternateContent":
@@ -76,23 +96,21 @@ class BlockReader:
         elif name in ("+Choice", "+Fallback"):
             if self._num_skipped or self._alternatives[-1:] == [True]:
                 self._num_skipped += 1
-        elif name in ("-Choice", "-Fallback"):
-            if self._num_skipped:
-                self._num_skipped -= 1
-            elif self._alternatives:
-                self._alternatives[-1] = True
-        else:
-            return False
-        return True
+        elif self._num_skipped:
+            self._num_skipped -= 1
+        elif self._alternatives:
+            self._alternatives[-1] = True
 
     def _step_table(self, name: str) -> Iterator[Block]:
-        if name == "+tr":
+        if name == "+tbl":
+            yield from self._end_joining()
+        elif name == "+tr":
             self._rows.append(_Row())
         elif name == "+tc" and self._rows:
-            self._rows[-1].cells.append([])
+            self._rows[-1].cells.append(_Cell())
         elif name == DELETED_ROW and self._rows:
             self._rows[-1].is_deleted = True
-        elif name == DELETED_CELL and self._rows:
+        elif name == DELETED_CELL and self._rows and self._rows[-1].cells:
             self._rows[-1].cells.pop()
         elif name == "-tr" and self._rows:
             yield from self._end_row(self._rows.pop())
@@ -102,19 +120,21 @@ class BlockReader:
             )
 
     def _end_row(self, row: _Row) -> Iterator[Block]:
-        parts = [part for cell in row.cells for part in cell]
-        if row.is_deleted or not parts:
+        if row.is_deleted:
             return
+        num_chars = sum(cell.num_chars for cell in row.cells)
         if self._rows:
-            for part in parts:
-                self._add_to_cell(part)
-        else:
-            line = CELL_SEPARATOR.join(map(" ".join, row.cells))
-            yield Block("table_row", line, num_chars=sum(map(len, parts)))
+            for cell in row.cells:
+                self._add_to_cell(cell.parts, cell.num_chars)
+        elif num_chars or any(cell.parts for cell in row.cells):
+            line = CELL_SEPARATOR.join(" ".join(cell.parts) for cell in row.cells)
+            yield Block("table_row", line if line.strip(CELL_SEPARATOR) else "", num_chars=num_chars)
 
-    def _add_to_cell(self, text: str) -> None:
-        if text and self._rows[-1].cells:
-            self._rows[-1].cells[-1].append(text)
+    def _add_to_cell(self, parts: list[str], num_chars: int) -> None:
+        if self._rows[-1].cells:
+            cell = self._rows[-1].cells[-1]
+            cell.parts += filter(None, parts)
+            cell.num_chars += num_chars
 
     def _read_paragraph(self, paragraph: Paragraph) -> Iterator[Block]:
         if any(row.is_deleted for row in self._rows):
@@ -139,12 +159,14 @@ class BlockReader:
     def _read_cell_paragraph(self, paragraph: Paragraph) -> None:
         text = paragraph.text.strip()
         label = self._label(paragraph.properties, self._styles.get(paragraph.properties.style_id), text)
-        self._add_to_cell(" ".join(f"{label}{text}".split()) if text else "")
+        line = " ".join(f"{label}{text}".split()) if text else ""
+        self._add_to_cell([line], count_chars(paragraph.text))
         for item in paragraph.anchored:
             if isinstance(item, Paragraph):
                 self._read_cell_paragraph(item)
             else:
-                self._add_to_cell(item.text if isinstance(item, Figure) else self._notes_left.pop(item, ""))
+                text = item.text if isinstance(item, Figure) else self._notes_left.pop(item, "")
+                self._add_to_cell([text], count_chars(text))
 
     def _read_body_paragraph(self, paragraph: Paragraph) -> Iterator[Block]:
         properties, text, anchored = paragraph
@@ -167,7 +189,7 @@ class BlockReader:
             if isinstance(item, Paragraph):
                 yield from self._read_body_paragraph(item)
             elif isinstance(item, Figure):
-                yield Block("figure", item.text, num_chars=len(item.text))
+                yield Block("figure", item.text, num_chars=count_chars(item.text))
             elif item in self._notes_left:
                 note = self._notes_left.pop(item)
                 yield Block("note", note, num_chars=len(note))

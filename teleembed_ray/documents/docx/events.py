@@ -17,6 +17,8 @@ class Event(NamedTuple):
 
     name: str
     paragraph: Paragraph | None = None
+    # Of a table that is not read but counted.
+    num_chars: int = 0
 
 
 # Begin and end matter.
@@ -28,6 +30,8 @@ NESTING = {
 }
 # Meant by an element within the properties of a row or a cell, or by one that stands alone.
 DELETED_ROW, DELETED_CELL, IMPORTED = "deleted row", "deleted cell", "imported"
+# A whole table of which only the characters are counted.
+COUNTED_TABLE = "counted table"
 _TRPR, _CELL_DELETED, _ALT_CHUNK, _DEL = map(w, ("trPr", "cellDel", "altChunk", "del"))
 
 

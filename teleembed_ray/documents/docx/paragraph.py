@@ -82,6 +82,11 @@ class _Walk:
             self.pieces.append(text)
 
 
+def count_chars(text: str) -> int:
+    """Count the characters of a table or figure: those of its text, without tabs and line breaks."""
+    return len(text) - text.count("\t") - text.count("\n")
+
+
 def read_paragraph(element: Any, styles: Styles) -> Paragraph:
     """w:p -> Paragraph with clean text."""
     properties, pieces, anchored = collect(element, styles)

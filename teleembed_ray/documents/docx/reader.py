@@ -5,12 +5,12 @@ structure of a Word file. Left out are tables, labels inside figures and content
 which are parts of their own; and hidden or deleted text.
 """
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 from teleembed_ray.documents.document import Document, Unreadable
 from teleembed_ray.documents.docx.blocks import Block, BlockReader
-from teleembed_ray.documents.docx.events import Event, read_events
+from teleembed_ray.documents.docx.events import read_events
 from teleembed_ray.documents.docx.notes import read_notes
 from teleembed_ray.documents.docx.numbering import read_numbering
 from teleembed_ray.documents.docx.package import Package
@@ -24,33 +24,68 @@ _LINES = ("code", "table_row")
 
 
 def docx_blocks(data: bytes) -> Iterator[Block]:
-    """DOCX, DOCM, DOTX or DOTM bytes -> all blocks in reading order, contents lists and figures too.
+    """DOCX, DOCM, DOTX or DOTM bytes -> all blocks in reading order, tables, figures and contents lists too.
 
     Raises Unreadable, also midway: what follows a damaged place cannot be read. An empty block of code is a blank line.
     """
     with Package(data) as package:
-        yield from _blocks(package)
+        styles = _read_styles(package)
+        with package.stream(package.main_part) as file:
+            yield from _block_reader(package, styles).read(read_events(file, styles))
 
 
-def _blocks(package: Package) -> Iterator[Block]:
-    styles = read_styles(package.related_tree("styles"))
+def _read_styles(package: Package) -> Styles:
+    return read_styles(package.related_tree("styles"))
+
+
+def _block_reader(package: Package, styles: Styles) -> BlockReader:
     lists = {style_id: style.num_id for style_id, style in styles.by_id.items() if style.num_id is not None}
-    numbering = read_numbering(package.related_tree("numbering"), lists)
-    reader = BlockReader(styles, numbering, read_notes(package, styles))
-    yield from reader.read(_events(package, styles))
+    return BlockReader(styles, read_numbering(package.related_tree("numbering"), lists), read_notes(package, styles))
 
 
-def _events(package: Package, styles: Styles) -> Iterator[Event]:
-    """Yield the events of the main part, by the fast way as far as it goes."""
-    num_read = 0
+@dataclass
+class _Body:
+    """The text of a document as it grows."""
+
+    keep_tables: bool
+    paragraphs: list[str] = field(default_factory=list)
+    num_dropped_chars: int = 0
+    title: str = ""
+    heading: str = ""
+    _last_kind: str = ""
+
+    def add(self, blocks: Iterable[Block]) -> "_Body":
+        """Add all blocks and return the body."""
+        for kind, text, _, num_chars in blocks:
+            if kind == "figure" or (kind == "table_row" and not self.keep_tables):
+                self.num_dropped_chars += num_chars
+            elif kind != "contents":
+                self._add_text(kind, text)
+        return self
+
+    def _add_text(self, kind: str, text: str) -> None:
+        if kind == self._last_kind and kind in _LINES and text:
+            self.paragraphs[-1] += f"\n{text}"
+        elif text:
+            self.paragraphs.append(text)
+        # A blank line in a listing is a good place to cut.
+        self._last_kind = kind if text else ""
+        if kind == "title":
+            self.title = self.title or text
+        elif kind == "heading":
+            self.heading = self.heading or text
+
+
+def _read_body(package: Package, keep_tables: bool) -> _Body:
+    """Read the main part the fast way, or where that is not sure of itself, from its beginning with a parser."""
+    styles = _read_styles(package)
     try:
         with package.stream(package.main_part) as file:
-            for event in read_events_by_shape(file, styles):
-                yield event
-                num_read += 1
+            events = read_events_by_shape(file, styles, keep_tables=keep_tables)
+            return _Body(keep_tables).add(_block_reader(package, styles).read(events))
     except Unusual:
         with package.stream(package.main_part) as file:
-            yield from islice(read_events(file, styles), num_read, None)
+            return _Body(keep_tables).add(_block_reader(package, styles).read(read_events(file, styles)))
 
 
 def read_docx(path: str, data: bytes, *, keep_tables: bool = False) -> Document:
@@ -60,30 +95,11 @@ def read_docx(path: str, data: bytes, *, keep_tables: bool = False) -> Document:
     where that says something, else the paragraph in the style Title, the first paragraph, the first heading, or the
     file's name.
     """
-    paragraphs: list[str] = []
-    num_dropped_chars = 0
-    title = heading = ""
-    last_kind = ""
     with Package(data) as package:
-        for kind, text, _, num_chars in _blocks(package):
-            if kind == "figure" or (kind == "table_row" and not keep_tables):
-                num_dropped_chars += num_chars
-                continue
-            if kind == "contents":
-                continue
-            if kind == last_kind and kind in _LINES and text:
-                paragraphs[-1] += f"\n{text}"
-            elif text:
-                paragraphs.append(text)
-            # A blank line in a listing is a good place to cut.
-            last_kind = kind if text else ""
-            if kind == "title":
-                title = title or text
-            elif kind == "heading":
-                heading = heading or text
+        body = _read_body(package, keep_tables)
         core = package.core_properties()
-    if not paragraphs:
+    if not body.paragraphs:
         raise Unreadable("no_text", "it has no text outside of tables and figures: leave it out")
     core_title = None if core is None else core.findtext(_DC_TITLE)
-    title = choose_title(core_title, title, paragraphs[0], heading, path=path)
-    return Document(title, "\n\n".join(paragraphs), "docx", num_dropped_chars)
+    title = choose_title(core_title, body.title, body.paragraphs[0], body.heading, path=path)
+    return Document(title, "\n\n".join(body.paragraphs), "docx", body.num_dropped_chars)

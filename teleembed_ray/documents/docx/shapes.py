@@ -8,7 +8,7 @@ unbalanced tags) is `Unusual`, and is left to the parser in `events.py`.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from lxml import etree
 
 from teleembed_ray.documents.characters import clean_prose
 from teleembed_ray.documents.docx.events import (
+    COUNTED_TABLE,
     DELETED_CELL,
     DELETED_ROW,
     IMPORTED,
@@ -23,7 +24,7 @@ from teleembed_ray.documents.docx.events import (
 )
 from teleembed_ray.documents.docx.names import MC, M, W
 from teleembed_ray.documents.docx.package import PARSER_OPTIONS, BoundedFile
-from teleembed_ray.documents.docx.paragraph import Paragraph, Properties, collect, read_paragraph
+from teleembed_ray.documents.docx.paragraph import Paragraph, Properties, collect, count_chars, read_paragraph
 from teleembed_ray.documents.docx.styles import Styles
 
 _BLOCK_BYTES = 1 << 20
@@ -39,13 +40,16 @@ _OTHER_ENCODING = re.compile(rb"encoding\s*=\s*[\"'](?!utf-?8[\"']|us-ascii[\"']
 _UNUSUAL = (b"<!", b"<?", b"xmlns:w=")
 _LONGEST_UNUSUAL = max(map(len, _UNUSUAL))
 _TEXT = re.compile(rb"<w:t(?: [^<>]*)?(?<!/)>([^<]*)</w:t>")
-# What differs from paragraph to paragraph and changes nothing: revision ids, bookmarks, marks of the spell checker,
-# fonts and colours.
+# What differs from paragraph to paragraph and changes nothing: revision ids, names of bookmarks, instructions of
+# fields, marks of the spell checker, fonts and borders, and wrappers without a meaning of their own.
 _IGNORABLE = re.compile(
-    rb' w:rsid\w*="[^"<>]*"'
-    rb"|<w:(?:bookmark(?:Start|End)|proofErr|rFonts|szCs|sz|color|lang|iCs|i|bCs|b|noProof|shd|spacing|ind|jc|kern)"
-    rb"(?: [^<>]*)?/>"
+    rb' w:(?:rsid\w*|anchor)="[^"<>]*"'
+    rb"|<w:instrText(?: [^<>]*)?>[^<]*</w:instrText>"
+    rb"|</?w:smartTag(?: [^<>]*)?>"
+    rb"|<w:(?:bookmark(?:Start|End)|proofErr|rFonts|szCs|sz|color|lang|iCs|i|bCs|b|u|noProof|shd|spacing|ind|jc|kern"
+    rb"|keepLines|keepNext|snapToGrid|widowControl|vertAlign|top|left|bottom|right|between)(?: [^<>]*)?/>"
 )
+_EMPTIED = (b"<w:rPr></w:rPr>", b"<w:pBdr></w:pBdr>", b"<w:pPr></w:pPr>")
 _NESTED = re.compile(rb"<w:p[ >/]")
 _PARAGRAPH_BOUND = re.compile(rb"<w:p(?: [^<>]*)?>|</w:p>")
 _TAG = re.compile(
@@ -53,9 +57,23 @@ _TAG = re.compile(
 )
 _ENTITY = re.compile(r"&(?:#(?P<decimal>\d{1,7});|#x(?P<hexadecimal>[\da-fA-F]{1,6});|(?P<name>\w+);)?")
 _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+_OTHER_PREFIX = re.compile(rb"[</\s](?!w:|xml:)[\w.-]+:")
+# What a table must not have for its text to be that of its w:t elements: other namespaces (drawings, equations,
+# alternatives), changes, hidden text, fields, notes, numbers, symbols.
+_NOT_JUST_TEXT = re.compile(
+    rb"<(?:(?!/|w:)"
+    rb"|w:(?:del|moveFrom|vanish|fldChar|footnoteReference|endnoteReference|numPr|sym|noBreakHyphen|rt|cellDel"
+    rb"|altChunk|pict|object|drawing)[ />])"
+)
+_STYLE = re.compile(rb'<w:[pr]Style w:val="([^"]*)"')
+_TABLE_BEGIN, _TABLE_END = b"<w:tbl>", b"</w:tbl>"
+_MAX_TABLE_BYTES = 8 << 20
 # Marks for the texts of a paragraph, from a plane that is no text.
 _FIRST_MARK = 0xF0000
 _MAX_TEXTS = 0xFFFD
+
+
+_PLAIN_ROOT = f'<w:document xmlns:w="{W}">'.encode()
 
 
 class Unusual(Exception):  # noqa: N818 (it is no error)
@@ -80,13 +98,16 @@ class _Between(NamedTuple):
     events: tuple[Event, ...]
 
 
-def read_events_by_shape(file: BoundedFile, styles: Styles) -> Iterator[Event]:
-    """Main part -> the events that `read_events` yields; raises Unusual where it cannot promise that."""
+def read_events_by_shape(file: BoundedFile, styles: Styles, *, keep_tables: bool) -> Iterator[Event]:
+    """Main part -> the events that `read_events` yields; raises Unusual where it cannot promise that.
+
+    Without `keep_tables`, tables that are nothing but text are only counted: a single COUNTED_TABLE stands for each.
+    """
     buffer = file.read(_BLOCK_BYTES)
     prolog = _PROLOG.match(buffer)
     if prolog is None or _OTHER_ENCODING.search(prolog["declaration"] or b""):
         raise Unusual
-    shapes = _Shapes(prolog["root"], styles)
+    shapes = _Shapes(prolog["root"], styles, keep_tables)
     position = checked = prolog.end()
     is_last = False
     while not is_last:
@@ -110,6 +131,7 @@ class _Shapes:
 
     root: bytes
     styles: Styles
+    keep_tables: bool
 
     def __post_init__(self) -> None:
         self._parser = etree.XMLParser(**PARSER_OPTIONS)
@@ -118,7 +140,7 @@ class _Shapes:
         self._known: dict[bytes, _Template | None] = {}
         self._between: dict[bytes, _Between] = {}
         self._open = [b"w:document"]
-        prefixes = self._parse(b"").nsmap
+        prefixes = self._parse(b"<x:x xmlns:x='x'/>").nsmap
         if prefixes.get("w") != W:
             raise Unusual
         self._nesting = {b"w:tbl": "tbl", b"w:tr": "tr", b"w:tc": "tc"}
@@ -127,7 +149,7 @@ class _Shapes:
                 for name in ("AlternateContent", "Choice", "Fallback"):
                     self._nesting[f"{prefix}:{name}".encode()] = name
 
-    def read_block(self, buffer: bytes, position: int) -> Iterator[Event]:
+    def read_block(self, buffer: bytes, position: int) -> Generator[Event, None, int]:
         """Yield the events of all whole paragraphs from `position` on; return where the first unfinished one begins."""
         find = buffer.find
         while (start := find(b"<w:p", position)) >= 0:
@@ -135,6 +157,16 @@ class _Shapes:
                 start = find(b"<w:p", start + 4)
                 if start < 0:
                     return position
+            if not self.keep_tables and (table := find(_TABLE_BEGIN, position, start)) >= 0:
+                end = _end_of_table(buffer, table)
+                if end < 0 and len(buffer) - table < _MAX_TABLE_BYTES:
+                    return position
+                num_chars = self._count_table(buffer[table:end]) if end >= 0 else None
+                if num_chars is not None:
+                    yield from self._step(buffer[position:table])
+                    yield Event(COUNTED_TABLE, None, num_chars)
+                    position = end
+                    continue
             tag_end = find(b">", start)
             if tag_end < 0:
                 return position
@@ -165,9 +197,22 @@ class _Shapes:
         if self._open:
             raise Unusual
 
+    def _count_table(self, table: bytes) -> int | None:
+        """Count the characters of a table, or return None where it is to be read."""
+        if _NOT_JUST_TEXT.search(table) or b"xmlns" in table:
+            return None
+        for style_id in {*_STYLE.findall(table), b""}:
+            style = self.styles.get(style_id.decode())
+            if style.is_hidden or style.num_id is not None:
+                return None
+        text = clean_prose(_ENTITY.sub(_character, b"".join(_TEXT.findall(table)).decode()))
+        return count_chars(text)
+
     def _parse(self, content: bytes) -> Any:
+        # Most paragraphs have elements of one namespace, and declaring thirty takes longer than parsing them.
+        root = self.root if _OTHER_PREFIX.search(content) else _PLAIN_ROOT
         try:
-            return etree.fromstring(self.root + content + b"</w:document>", self._parser)
+            return etree.fromstring(root + content + b"</w:document>", self._parser)
         except etree.XMLSyntaxError:
             raise Unusual from None
 
@@ -201,6 +246,8 @@ class _Shapes:
             self._templates.clear()
             self._known.clear()
         essence = _IGNORABLE.sub(b"", shape)
+        for emptied in _EMPTIED:
+            essence = essence.replace(emptied, b"")
         if essence not in self._known:
             self._known[essence] = self._template(essence)
         template = self._templates[shape] = self._known[essence]
@@ -279,6 +326,19 @@ def _character(entity: re.Match[str]) -> str:
     except (KeyError, TypeError, ValueError, OverflowError):
         # A lone ampersand, or an entity that nobody declared.
         raise Unusual from None
+
+
+def _end_of_table(buffer: bytes, start: int) -> int:
+    """Return where the table that begins at `start` ends, with all tables inside it, or -1."""
+    depth, position = 0, start
+    while True:
+        end = buffer.find(_TABLE_END, position)
+        if end < 0:
+            return -1
+        depth += buffer.count(_TABLE_BEGIN, position, end) - 1
+        position = end + len(_TABLE_END)
+        if depth == 0:
+            return position
 
 
 def _end_of_paragraph(buffer: bytes, start: int) -> int:
