@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from teleembed_ray import schemas
+from teleembed_ray.audit import twins
 from teleembed_ray.audit.shingles import Shingles, jaccard, shingles
 from teleembed_ray.audit.sketches import signature, sketches_table
 from teleembed_ray.audit.twins import rows_per_band, twins_table
@@ -45,9 +46,9 @@ def twins_of(chunks: pa.Table, sketches: pa.Table | None = None) -> pa.Table:
     return twins_table(sketches_table(chunks, NUM_WORDS) if sketches is None else sketches, read, THRESHOLD)
 
 
-def groups_of(twins: pa.Table, kind: str) -> set[frozenset[str]]:
+def groups_of(found: pa.Table, kind: str) -> set[frozenset[str]]:
     groups: dict[str, set[str]] = {}
-    for row in twins.to_pylist():
+    for row in found.to_pylist():
         if row["kind"] == kind:
             groups.setdefault(row["twin_group"], set()).add(row["chunk_id"])
     return {frozenset(group) for group in groups.values()}
@@ -128,19 +129,35 @@ def test_groups_equal_those_of_all_pairs() -> None:
     assert {len(group) for group in expected} >= {3, 4}
 
 
+def test_a_pair_that_meets_in_many_bands_is_verified_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Just below the threshold: 96 of 122 shingles are shared, so the pairs meet in several bands and are never joined.
+    words = [f"w{index}" for index in range(100)]
+    texts = [" ".join([*words, *(f"v{copy}of{index}" for index in range(13))]) for copy in range(12)]
+    seen: list[tuple[int, int]] = []
+
+    def counted(left: Shingles, right: Shingles) -> float:
+        seen.append((min(id(left), id(right)), max(id(left), id(right))))
+        return jaccard(left, right)
+
+    monkeypatch.setattr(twins, "jaccard", counted)
+    assert twins_of(chunks_of(texts)).num_rows == 0
+    assert len(seen) == len(set(seen))
+    assert len(seen) > 30
+
+
 def test_white_space_alone_makes_no_other_text_and_a_word_does() -> None:
     same = "one two three four five six seven eight nine ten eleven twelve"
     texts = [same, same.replace(" ", "\n\n"), same.replace("one", "ONE"), "quite another text"]
-    twins = twins_of(chunks_of(texts))
-    assert groups_of(twins, "identical") == {frozenset({"c0000", "c0001"})}
+    found = twins_of(chunks_of(texts))
+    assert groups_of(found, "identical") == {frozenset({"c0000", "c0001"})}
     # In lower case it is the same words, so near and not identical.
-    assert groups_of(twins, "near") == {frozenset({"c0000", "c0001", "c0002"})}
-    assert set(twins["twin_group"].to_pylist()) == {"c0000"}
+    assert groups_of(found, "near") == {frozenset({"c0000", "c0001", "c0002"})}
+    assert set(found["twin_group"].to_pylist()) == {"c0000"}
 
 
 def test_texts_without_words_are_twins_only_of_themselves() -> None:
-    twins = twins_of(chunks_of(["--- ***", "+++ ===", "--- ***", "a text of some words"]))
-    assert groups_of(twins, "identical") == groups_of(twins, "near") == {frozenset({"c0000", "c0002"})}
+    found = twins_of(chunks_of(["--- ***", "+++ ===", "--- ***", "a text of some words"]))
+    assert groups_of(found, "identical") == groups_of(found, "near") == {frozenset({"c0000", "c0002"})}
 
 
 def test_a_chain_of_near_texts_is_one_group_though_its_ends_differ() -> None:
@@ -154,9 +171,9 @@ def test_a_chain_of_near_texts_is_one_group_though_its_ends_differ() -> None:
 
 def test_no_chunks_and_one_chunk_have_no_twins() -> None:
     for texts in ([], ["alone in the corpus"]):
-        twins = twins_of(chunks_of(texts))
-        assert twins.num_rows == 0
-        assert twins.schema == schemas.TWINS
+        found = twins_of(chunks_of(texts))
+        assert found.num_rows == 0
+        assert found.schema == schemas.TWINS
 
 
 def test_any_cut_and_any_order_of_the_parts_give_the_same_twins() -> None:
