@@ -42,6 +42,15 @@ def test_the_printed_lines_are_a_corpus_of_the_folder(
     assert corpus.include == ("**/*.zip",)
 
 
+def test_the_printed_path_holds_wherever_the_configuration_lies(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.add("38.331", "j10")
+    monkeypatch.chdir(tmp_path)
+    assert call_3gpp(server, Path("here")) == 0
+    assert yaml.safe_load(capsys.readouterr().out)["corpora"]["3gpp-rel-19"]["path"] == str(tmp_path / "here")
+
+
 def test_failures_are_listed_at_the_end_with_exit_3(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
