@@ -74,7 +74,14 @@ def test_a_binary_file_is_no_header_whether_it_holds_nul_bytes_or_not() -> None:
     noise = random.Random(7)  # noqa: S311 (bytes that are the same each time)
     without_nul = bytes(noise.randrange(1, 256) for _ in range(4000))
     in_utf_16 = b"".join(bytes((noise.randrange(1, 32), 0)) for _ in range(2000))
-    for data in (without_nul, in_utf_16, b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", b"MZ\x90\x00\x03\x00\x00\x00"):
+    controls = bytes(noise.randrange(1, 32) for _ in range(4000))
+    for data in (
+        without_nul,
+        controls,
+        in_utf_16,
+        b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR",
+        b"MZ\x90\x00\x03\x00\x00\x00",
+    ):
         with pytest.raises(Unreadable, match="undecodable"):
             read_document("a.h", data)
 
