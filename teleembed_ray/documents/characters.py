@@ -6,10 +6,11 @@ import re
 _UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff\ud800-\udfff]")
 _NEWLINE = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 # In prose a no-break space is a space, and a soft hyphen or a zero-width space only says where a line may end.
-_PROSE = str.maketrans(
-    {"\u00a0": " ", "\u202f": " ", "\u2007": " ", "\u00ad": None, "\u200b": None, "\u2060": None}
-    | {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st", "\ufb06": "st"}
-)
+_PROSE = {
+    "\u00a0": " ", "\u202f": " ", "\u2007": " ", "\u00ad": "", "\u200b": "", "\u2060": "",
+    "\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st", "\ufb06": "st",
+}  # fmt: skip
+_PROSE_SIGN = re.compile(f"[{''.join(_PROSE)}]")
 
 # Word and many PDF writers store the characters of the Symbol font at U+F000 plus their code in that font; these are
 # the ones that specifications use.
@@ -25,6 +26,10 @@ _SYMBOL_FONT = {
     0xC8: "\u222a", 0xCC: "\u2282", 0xCE: "\u2208", 0xD0: "\u2220", 0xD7: "\u22c5", 0xDE: "\u21d2", 0xE5: "\u2211",
 }  # fmt: skip
 _SYMBOL = re.compile("[\uf020-\uf0ff]")
+# Whatever a rule above changes; most text has none of it.
+_UNCLEAN = re.compile(
+    f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff\uf020-\uf0ff{''.join(_PROSE)}]"
+)
 _UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff]")
 
 
@@ -45,7 +50,7 @@ def clean(text: str) -> str:
 
 def clean_prose(text: str) -> str:
     """text -> `clean` text with plain spaces, no soft hyphens, ligatures spelt out, and signs of the Symbol font."""
-    if text.isascii() and text.isprintable():
+    if (text.isascii() and text.isprintable()) or _UNCLEAN.search(text) is None:
         return text
-    plain = clean(text).translate(_PROSE)
+    plain = _PROSE_SIGN.sub(lambda match: _PROSE[match.group()], clean(text))
     return _SYMBOL.sub(lambda match: _SYMBOL_FONT.get(ord(match.group()) & 0xFF, BULLET), plain)

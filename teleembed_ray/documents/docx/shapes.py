@@ -10,7 +10,9 @@ unbalanced tags) is `Unusual`, and is left to the parser in `events.py`.
 import re
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, NamedTuple
+from xml.sax.saxutils import quoteattr
 
 from lxml import etree
 
@@ -57,23 +59,24 @@ _TAG = re.compile(
 )
 _ENTITY = re.compile(r"&(?:#(?P<decimal>\d{1,7});|#x(?P<hexadecimal>[\da-fA-F]{1,6});|(?P<name>\w+);)?")
 _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
-_OTHER_PREFIX = re.compile(rb"[</\s](?!w:|xml:)[\w.-]+:")
+_PREFIX = re.compile(rb"[</\s]([A-Za-z][\w.-]*):")
 # What a table must not have for its text to be that of its w:t elements: other namespaces (drawings, equations,
 # alternatives), changes, hidden text, fields, notes, numbers, symbols.
 _NOT_JUST_TEXT = re.compile(
     rb"<(?:(?!/|w:)"
-    rb"|w:(?:del|moveFrom|vanish|fldChar|footnoteReference|endnoteReference|numPr|sym|noBreakHyphen|rt|cellDel"
+    rb"|w:(?:del|moveFrom|vanish|footnoteReference|endnoteReference|numPr|sym|noBreakHyphen|rt|cellDel"
     rb"|altChunk|pict|object|drawing)[ />])"
 )
+# The instruction of a field; one with another field in its instruction leaves a second "separate" behind.
+_INSTRUCTION = re.compile(rb'w:fldCharType="begin".*?w:fldCharType="(?:separate|end)"', re.DOTALL)
+_NESTED_FIELD = (b'w:fldCharType="begin"', b'w:fldCharType="separate"')
 _STYLE = re.compile(rb'<w:[pr]Style w:val="([^"]*)"')
+_PARAGRAPH_END = b"</w:p>"
 _TABLE_BEGIN, _TABLE_END = b"<w:tbl>", b"</w:tbl>"
-_MAX_TABLE_BYTES = 8 << 20
+_MAX_TABLE_BYTES = 32 << 20
 # Marks for the texts of a paragraph, from a plane that is no text.
 _FIRST_MARK = 0xF0000
 _MAX_TEXTS = 0xFFFD
-
-
-_PLAIN_ROOT = f'<w:document xmlns:w="{W}">'.encode()
 
 
 class Unusual(Exception):  # noqa: N818 (it is no error)
@@ -125,6 +128,9 @@ def read_events_by_shape(file: BoundedFile, styles: Styles, *, keep_tables: bool
     yield from shapes.end(buffer)
 
 
+_EMPTY_PARAGRAPH = Paragraph(Properties(), "")
+
+
 @dataclass
 class _Shapes:
     """The shapes met so far, and the elements that are open."""
@@ -140,7 +146,11 @@ class _Shapes:
         self._known: dict[bytes, _Template | None] = {}
         self._between: dict[bytes, _Between] = {}
         self._open = [b"w:document"]
-        prefixes = self._parse(b"<x:x xmlns:x='x'/>").nsmap
+        prefixes = self._namespaces()
+        self._declarations = {
+            (prefix or "").encode(): f" xmlns{f':{prefix}' if prefix else ''}={quoteattr(namespace)}".encode()
+            for prefix, namespace in prefixes.items()
+        }
         if prefixes.get("w") != W:
             raise Unusual
         self._nesting = {b"w:tbl": "tbl", b"w:tr": "tr", b"w:tc": "tc"}
@@ -150,14 +160,9 @@ class _Shapes:
                     self._nesting[f"{prefix}:{name}".encode()] = name
 
     def read_block(self, buffer: bytes, position: int) -> Generator[Event, None, int]:
-        """Yield the events of all whole paragraphs from `position` on; return where the first unfinished one begins."""
-        find = buffer.find
-        while (start := find(b"<w:p", position)) >= 0:
-            while buffer[start + 4 : start + 5] not in (b" ", b">", b"/"):
-                start = find(b"<w:p", start + 4)
-                if start < 0:
-                    return position
-            if not self.keep_tables and (table := find(_TABLE_BEGIN, position, start)) >= 0:
+        """Yield the events of all that is whole from `position` on; return where the first unfinished thing begins."""
+        while (start := _begin_of_paragraph(buffer, position)) >= 0:
+            if not self.keep_tables and (table := buffer.find(_TABLE_BEGIN, position, start)) >= 0:
                 end = _end_of_table(buffer, table)
                 if end < 0 and len(buffer) - table < _MAX_TABLE_BYTES:
                     return position
@@ -167,24 +172,9 @@ class _Shapes:
                     yield Event(COUNTED_TABLE, None, num_chars)
                     position = end
                     continue
-            tag_end = find(b">", start)
-            if tag_end < 0:
-                return position
-            is_empty = buffer[tag_end - 1] == 0x2F
-            end = tag_end + 1 if is_empty else find(b"</w:p>", tag_end)
+            paragraph, end = self._read(buffer, start)
             if end < 0:
                 return position
-            paragraph = Paragraph(Properties(), "")
-            if not is_empty:
-                content = buffer[tag_end + 1 : end]
-                end += 6
-                read = self._read(content)
-                if read is None:
-                    end = _end_of_paragraph(buffer, start)
-                    if end < 0:
-                        return position
-                    read = read_paragraph(self._parse(buffer[start:end])[0], self.styles)
-                paragraph = read
             if start > position:
                 yield from self._step(buffer[position:start])
             yield Event("p", paragraph)
@@ -201,22 +191,52 @@ class _Shapes:
         """Count the characters of a table, or return None where it is to be read."""
         if _NOT_JUST_TEXT.search(table) or b"xmlns" in table:
             return None
-        for style_id in {*_STYLE.findall(table), b""}:
+        if b"<w:fldChar" in table:
+            table = _INSTRUCTION.sub(b"", table)
+            if any(sign in table for sign in _NESTED_FIELD):
+                return None
+        style_ids = _STYLE.findall(table)
+        if len(style_ids) != table.count(b"<w:pStyle") + table.count(b"<w:rStyle") or b"fldCharType='" in table:
+            return None
+        for style_id in {*style_ids, b""}:
             style = self.styles.get(style_id.decode())
             if style.is_hidden or style.num_id is not None:
                 return None
         text = clean_prose(_ENTITY.sub(_character, b"".join(_TEXT.findall(table)).decode()))
         return count_chars(text)
 
-    def _parse(self, content: bytes) -> Any:
-        # Most paragraphs have elements of one namespace, and declaring thirty takes longer than parsing them.
-        root = self.root if _OTHER_PREFIX.search(content) else _PLAIN_ROOT
+    def _namespaces(self) -> dict[str | None, str]:
         try:
-            return etree.fromstring(root + content + b"</w:document>", self._parser)
+            return dict(etree.fromstring(self.root + b"</w:document>", self._parser).nsmap)
         except etree.XMLSyntaxError:
             raise Unusual from None
 
-    def _read(self, content: bytes) -> Paragraph | None:
+    def _parse(self, content: bytes) -> Any:
+        # Declaring thirty namespaces takes longer than parsing a paragraph, and most paragraphs have one.
+        used = {b"", b"w", *_PREFIX.findall(content)}
+        root = b"".join(map(self._declarations.get, used, repeat(b"")))
+        try:
+            return etree.fromstring(b"<w:document" + root + b">" + content + b"</w:document>", self._parser)
+        except etree.XMLSyntaxError:
+            raise Unusual from None
+
+    def _read(self, buffer: bytes, start: int) -> tuple[Paragraph | None, int]:
+        """Return the paragraph that begins at `start` and where it ends; -1 where it ends beyond the buffer."""
+        begun = buffer.find(b">", start)
+        if begun < 0:
+            return None, -1
+        if buffer[begun - 1 : begun] == b"/":
+            return _EMPTY_PARAGRAPH, begun + 1
+        end = buffer.find(_PARAGRAPH_END, begun)
+        if end < 0:
+            return None, -1
+        paragraph = self._read_content(buffer[begun + 1 : end])
+        if paragraph is not None:
+            return paragraph, end + len(_PARAGRAPH_END)
+        end = _end_of_paragraph(buffer, start)
+        return (None, -1) if end < 0 else (read_paragraph(self._parse(buffer[start:end])[0], self.styles), end)
+
+    def _read_content(self, content: bytes) -> Paragraph | None:
         """Return the paragraph with this content, or None where it is to be parsed."""
         parts = _TEXT.split(content)
         shape = b"\0".join(parts[::2])
@@ -326,6 +346,15 @@ def _character(entity: re.Match[str]) -> str:
     except (KeyError, TypeError, ValueError, OverflowError):
         # A lone ampersand, or an entity that nobody declared.
         raise Unusual from None
+
+
+def _begin_of_paragraph(buffer: bytes, position: int) -> int:
+    """Return where the next paragraph begins, or -1."""
+    while (position := buffer.find(b"<w:p", position)) >= 0:
+        if buffer[position + 4 : position + 5] in (b" ", b">", b"/"):
+            break
+        position += 4
+    return position
 
 
 def _end_of_table(buffer: bytes, start: int) -> int:
