@@ -121,20 +121,16 @@ class _Reader:
             return
         whole = _product(_matrix_of(path), matrix)
         x, y = ctypes.c_float(), ctypes.c_float()
-        start = before = (0.0, 0.0)
+        before = (0.0, 0.0)
         for index in range(num_segments):
             segment = pdfium_c.FPDFPath_GetPathSegment(path, index)
             pdfium_c.FPDFPathSegment_GetPoint(segment, x, y)
             point = self.frame.upright(*_applied(whole, x.value, y.value))
             kind = pdfium_c.FPDFPathSegment_GetType(segment)
-            if kind == pdfium_c.FPDF_SEGMENT_MOVETO:
-                start = point
-            elif kind == pdfium_c.FPDF_SEGMENT_LINETO:
+            # PDFium has turned the closing of a path into a line.
+            if kind == pdfium_c.FPDF_SEGMENT_LINETO:
                 self._add(before, point)
             before = point
-            if pdfium_c.FPDFPathSegment_GetClose(segment):
-                self._add(before, start)
-                before = start
 
     def _add(self, begin: tuple[float, float], end: tuple[float, float]) -> None:
         width, height = abs(begin[0] - end[0]), abs(begin[1] - end[1])

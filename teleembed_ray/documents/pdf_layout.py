@@ -9,7 +9,7 @@ import ctypes
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +29,8 @@ CELL_GAP = 0.9
 _WORD_GAP = 0.12
 _SAME_BASELINE = 0.3
 _SUPERSCRIPT_RISE = 0.6
+# What is written again within so many sizes is the same text.
+_OVERPRINT = 0.2
 # What stands higher above, or lower below, is no part of the line.
 _MAX_RISE = 0.8
 _FIXED_PITCH_FLAG = 1
@@ -156,7 +158,11 @@ class TextPage:
             # PDFium orders lines that are not upright as shown by their place, whichever way the text goes on.
             lines.sort(key=lambda line: (-round(line.baseline), line.left))
         kept = set(map(id, upright))
-        return frame, tuple(_assembled(lines)), tuple(run.text for run in runs if id(run) not in kept)
+        return (
+            frame,
+            tuple(_assembled(_without_overprint(lines))),
+            tuple(run.text for run in runs if id(run) not in kept),
+        )
 
     def _characters(self) -> str:
         """Return the characters of the page, one an index."""
@@ -270,15 +276,6 @@ def _is_same_row(above: Line, below: Line) -> bool:
     return gap > -_WORD_GAP and (rise < _SAME_BASELINE or (rise < _SUPERSCRIPT_RISE and gap < 2 * _WORD_GAP))
 
 
-def _is_overprint(above: Line, below: Line) -> bool:
-    """Whether a line is written over the same text, a little aside, to look bold or to cast a shadow."""
-    return (
-        above.text == below.text
-        and abs(above.baseline - below.baseline) < 0.2 * above.size
-        and abs(above.left - below.left) < 0.2 * above.size
-    )
-
-
 def joined_cells(first: Sequence[Cell], second: Sequence[Cell], size: float) -> tuple[str, tuple[Cell, ...]]:
     """Two pieces of one row -> the text between them (a blank or nothing), and the cells of both."""
     gap = (second[0].left - first[-1].right) / size
@@ -296,15 +293,26 @@ def joined(above: Line, below: Line) -> Line:
     return replace(larger, text=f"{above.text}{blank}{below.text}", cells=cells)
 
 
-def _assembled(lines: Sequence[Line]) -> Iterator[Line]:
-    """Yield the lines with what was written in pieces joined, and what was written twice once."""
+def _without_overprint(lines: Sequence[Line]) -> Iterator[Line]:
+    """Yield the lines, but not what is written again, a little aside, to look bold or to cast a shadow."""
+    places: dict[str, list[Line]] = {}
+    for line in lines:
+        same = places.setdefault(line.text, [])
+        reach = _OVERPRINT * line.size
+        if not any(abs(at.left - line.left) < reach and abs(at.baseline - line.baseline) < reach for at in same):
+            same.append(line)
+            yield line
+
+
+def _assembled(lines: Iterable[Line]) -> Iterator[Line]:
+    """Yield the lines with what was written in pieces joined."""
     before: Line | None = None
     for line in lines:
         if before is None:
             before = line
         elif _is_same_row(before, line):
             before = joined(before, line)
-        elif not _is_overprint(before, line):
+        else:
             yield before
             before = line
     if before is not None:

@@ -50,33 +50,35 @@ def _numbers_at_ends(text: str) -> Iterator[int]:
     yield from {int(word) for word in (words[0], words[-1]) if word.isascii() and word.isdigit() and len(word) < 6}
 
 
-def _returning(found: dict[Hashable, list[int]], fewest: float) -> set[Hashable]:
-    return {key for key, pages in found.items() if len(set(pages)) >= fewest}
+def _keys(number: int, end: str, line: Line, is_outermost: bool) -> Iterator[tuple[str, Hashable]]:
+    """Yield what a margin line may share with those of other pages: text, count of pages, or text and place."""
+    yield "text", (end, _masked(line.text))
+    place = round(line.baseline)
+    for count in _numbers_at_ends(line.text):
+        yield "count", (end, place, count - number)
+    if is_outermost:
+        yield "place", (end, place, line.text)
 
 
 def _running_lines(pages: Sequence[Page]) -> set[Line]:
     """Return the margin lines that return: by their text, by a number that counts the pages, or within a chapter."""
-    by_text: dict[Hashable, list[int]] = defaultdict(list)
-    by_count: dict[Hashable, list[int]] = defaultdict(list)
-    by_place: dict[Hashable, list[int]] = defaultdict(list)
-    keys: dict[Line, list[tuple[dict[Hashable, list[int]], Hashable]]] = {}
+    found: dict[tuple[str, Hashable], list[int]] = defaultdict(list)
+    keys: dict[Line, list[tuple[str, Hashable]]] = {}
     for number, page in enumerate(pages):
         for end, line in _margin_lines(page):
-            keys[line] = [(by_text, (end, _masked(line.text)))]
-            keys[line] += [
-                (by_count, (end, round(line.baseline), count - number)) for count in _numbers_at_ends(line.text)
-            ]
-            if line in page.outermost:
-                keys[line].append((by_place, (end, round(line.baseline), line.text)))
-            for found, key in keys[line]:
+            keys[line] = list(_keys(number, end, line, line in page.outermost))
+            for key in keys[line]:
                 found[key].append(number)
-    fewest = max(min(3, len(pages)), 2, _MIN_RUNNING_FRACTION * len(pages))
-    returning = {
-        id(by_text): _returning(by_text, fewest),
-        id(by_count): _returning(by_count, max(3, _MIN_RUNNING_FRACTION * len(pages))),
-        id(by_place): {key for key, numbers in by_place.items() if _is_chapter_title(numbers)},
+    fewest = {
+        "text": max(min(3, len(pages)), 2, _MIN_RUNNING_FRACTION * len(pages)),
+        "count": max(3, _MIN_RUNNING_FRACTION * len(pages)),
     }
-    return {line for line, of_line in keys.items() if any(key in returning[id(found)] for found, key in of_line)}
+    running = {
+        key
+        for key, numbers in found.items()
+        if (_is_chapter_title(numbers) if key[0] == "place" else len(set(numbers)) >= fewest[key[0]])
+    }
+    return {line for line, of_line in keys.items() if not running.isdisjoint(of_line)}
 
 
 def _is_chapter_title(numbers: Sequence[int]) -> bool:

@@ -1,7 +1,7 @@
 """PDF reader, on pages drawn here."""
 
 import pytest
-from pdf_pages import LONG, lines, pdf_bytes, raw_pdf, read
+from pdf_pages import LONG, lines, pdf_bytes, raw_pdf, read, together
 from PIL import Image
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.pdfencrypt import StandardEncryption
@@ -38,12 +38,16 @@ def test_lines_that_were_broken_on_purpose_stay_lines() -> None:
         ("by the pro-", "xylink again", "by the pro-xylink again"),
         ("of the up-", "and downlink", "of the up- and downlink"),
         ("of the soft con\u00ad", "figuration", "of the soft configuration"),
+        ("in a sub-", "carrier again", "in a sub-carrier again"),
     ],
 )
 def test_hyphens_at_line_ends_stay_unless_the_word_is_written_without_elsewhere(
     above: str, below: str, expected: str
 ) -> None:
-    page = lines(f"{LONG} and more {above}", f"{below}.", "", "The configuration, a time-frequency plane and a timer.")
+    forms = ("", "A subcarrier is a sub-carrier, and a sub-carrier it is.")
+    page = lines(
+        f"{LONG} and more {above}", f"{below}.", "", "The configuration, a time-frequency plane and a timer.", *forms
+    )
     assert f" {expected}." in read(page).text
 
 
@@ -54,6 +58,31 @@ def test_a_text_that_hyphenates_joins_words_that_are_written_nowhere_else() -> N
     text = " ".join(read(lines(whole, "", *broken)).text.split())
     assert "expires establishment The" in text
     assert "expires time-frequency The" in text
+
+
+def test_a_page_of_short_lines_has_the_margin_of_the_other_pages() -> None:
+    prose = lines(*[LONG] * 6)
+    listing = lines("first,", "second-value,", "a-third-value,", "a-fourth,", "a-fifth-value,", "sixth", y=600)
+    assert read(prose, prose, listing).text.endswith(
+        "first,\nsecond-value,\na-third-value,\na-fourth,\na-fifth-value,\nsixth"
+    )
+
+
+def test_rows_in_pieces_stay_rows_even_where_they_are_full() -> None:
+    def draw(canvas: Canvas) -> None:
+        lines(*[LONG] * 6, "", y=760)(canvas)
+        width = canvas.stringWidth(LONG, "Helvetica", 10)
+        for y, name, value in ((640, "id-Cause", "ID ::= 1"), (628, "id-Reset", "ID ::= 2")):
+            canvas.drawString(72, y, name)
+            canvas.drawRightString(72 + width, y, value)
+
+    assert read(draw).text.endswith("\n\nid-Cause ID ::= 1\nid-Reset ID ::= 2")
+
+
+def test_lines_of_a_list_that_are_set_looser_than_the_text_are_one_item() -> None:
+    text = lines(*[LONG] * 6, y=760)
+    loose = lines(f"- {LONG}", "and gives up.", "Another sentence.", y=640, leading=18)
+    assert read(together(text, loose)).text.endswith(f"\n\n- {LONG} and gives up.\n\nAnother sentence.")
 
 
 def test_a_sentence_goes_on_over_a_page_in_capitals_after_a_full_line_only() -> None:

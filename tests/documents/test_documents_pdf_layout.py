@@ -159,15 +159,25 @@ def test_exponents_and_indices_stay_in_their_line() -> None:
     assert words(draw) == "It takes 10-9 s of H2O. The next line."
 
 
-def test_text_that_is_drawn_twice_for_bold_or_a_shadow_is_read_once() -> None:
+def test_pieces_that_a_page_writes_apart_are_one_line() -> None:
     def draw(canvas: Canvas) -> None:
-        for offset in (0, 0.3, 0.6):
-            canvas.drawString(72 + offset, 700, "A bold heading")
-        for offset in (0, 1.5):
-            canvas.drawString(72 + offset, 660 - offset, "A heading with a shadow")
-        lines("A line.", "A line.", y=600)(canvas)
+        canvas.drawString(72, 700, "x")
+        canvas.setFont("Helvetica", 6)
+        canvas.drawString(77, 704, "2")
+        canvas.setFont("Helvetica", 10)
+        canvas.drawString(83, 700, "is four.")
 
-    assert words(draw) == "A bold heading A heading with a shadow A line. A line."
+    # PDFium ends a line before and after the exponent.
+    assert read(draw).text == "x2 is four."
+
+
+@pytest.mark.parametrize("offset", [0.3, 1.5])
+def test_text_that_is_drawn_twice_for_bold_or_a_shadow_is_read_once(offset: float) -> None:
+    texts = [f"Number {number} of the lines" for number in range(8)]
+    again = lines(*texts, x=72 + offset, y=700 - offset)
+    assert words(together(lines(*texts), again, lines("A line.", "A line.", y=500))) == (
+        f"{' '.join(texts)} A line. A line."
+    )
 
 
 def test_the_invisible_text_behind_a_scan_is_text() -> None:

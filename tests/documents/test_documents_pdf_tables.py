@@ -85,6 +85,48 @@ def test_prose_between_rules_of_a_page_and_between_two_tables_stays() -> None:
     assert document.num_dropped_chars == 2 * NUM_CELL_CHARS
 
 
+def test_prose_between_rules_of_one_length_with_a_narrower_table_between_them_stays() -> None:
+    page = together(
+        rows(*CELLS, columns=COLUMNS, y=740),
+        ruled(752, 736, 704),
+        lines("9.2.4 Global identity", f"{LONG}.", y=680),
+        rows(*CELLS, columns=COLUMNS, y=640),
+        ruled(652, 636, 604, low=78),
+        # A rule above the footer.
+        ruled(60),
+    )
+    document = read(page)
+    assert document.text.split() == f"9.2.4 Global identity {LONG}.".split()
+    assert document.num_dropped_chars == 2 * NUM_CELL_CHARS
+
+
+def test_a_grid_of_closed_boxes_in_a_form_of_its_own_is_a_table() -> None:
+    def draw(canvas: Canvas) -> None:
+        # Half the size, so that only the form's matrix puts the boxes around the text.
+        canvas.beginForm("grid")
+        for x in (0, 60, 120):
+            path = canvas.beginPath()
+            path.moveTo(x, 20)
+            path.lineTo(x + 60, 20)
+            path.lineTo(x + 60, 0)
+            path.lineTo(x, 0)
+            path.close()
+            canvas.drawPath(path)
+        canvas.endForm()
+        canvas.saveState()
+        canvas.translate(72, 650)
+        canvas.scale(2, 2)
+        canvas.doForm("grid")
+        canvas.restoreState()
+        for x in (80, 200, 320):
+            canvas.drawString(x, 670, "CELL")
+            canvas.drawString(x, 655, "wide")
+
+    document = read(around(draw))
+    assert document.text == AROUND
+    assert document.num_dropped_chars == 3 * len("CELLwide")
+
+
 def test_a_table_that_only_blanks_align_is_left_out_with_three_columns_or_under_a_caption() -> None:
     document = read(around(rows(*CELLS, columns=COLUMNS)))
     assert (document.text, document.num_dropped_chars) == (AROUND, NUM_CELL_CHARS)
@@ -149,6 +191,17 @@ def test_the_labels_of_a_drawing_are_left_out_and_counted_and_its_caption_stays(
     document = read(page)
     assert document.text == (f"{LONG}.\n\nFigure 4.2-1: The reference points\n\nAfter it.")
     assert document.num_dropped_chars == len("UE gNB AMF") + len("N1 signal N1 signal")
+
+
+def test_a_drawing_whose_labels_are_no_rows_is_left_out_too() -> None:
+    def draw(canvas: Canvas) -> None:
+        for x, y, label in ((100, 690, "UE"), (220, 660, "gNB"), (340, 630, "AMF")):
+            canvas.circle(x, y, 20)
+            canvas.drawString(x - 8, y - 4, label)
+
+    document = read(together(lines(f"{LONG}.", y=760), draw, lines("Figure 1: Three nodes", y=590)))
+    assert document.text == f"{LONG}.\n\nFigure 1: Three nodes"
+    assert document.num_dropped_chars == len("UEgNBAMF")
 
 
 def test_text_above_a_caption_without_a_drawing_stays() -> None:
