@@ -29,7 +29,7 @@ from teleembed_ray.documents.docx.package import PARSER_OPTIONS, BoundedFile
 from teleembed_ray.documents.docx.paragraph import Paragraph, Properties, collect, count_chars, read_paragraph
 from teleembed_ray.documents.docx.styles import Styles
 
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 4 << 20
 # A file made to have as many shapes as paragraphs must not fill the memory.
 _MAX_SHAPES = 50_000
 _MAX_PARAGRAPH_BYTES = 64 << 20
@@ -39,8 +39,7 @@ _PROLOG = re.compile(
 )
 _OTHER_ENCODING = re.compile(rb"encoding\s*=\s*[\"'](?!utf-?8[\"']|us-ascii[\"'])", re.IGNORECASE)
 # Comments, CDATA, instructions, and a prefix that changes its meaning.
-_UNUSUAL = (b"<!", b"<?", b"xmlns:w=")
-_LONGEST_UNUSUAL = max(map(len, _UNUSUAL))
+_UNUSUAL = re.compile(rb"<[!?]|\sxmlns:w\s*=")
 _TEXT = re.compile(rb"<w:t(?: [^<>]*)?(?<!/)>([^<]*)</w:t>")
 # What differs from paragraph to paragraph and changes nothing: revision ids, names of bookmarks, instructions of
 # fields, marks of the spell checker, fonts and borders, and wrappers without a meaning of their own.
@@ -111,20 +110,16 @@ def read_events_by_shape(file: BoundedFile, styles: Styles, *, keep_tables: bool
     if prolog is None or _OTHER_ENCODING.search(prolog["declaration"] or b""):
         raise Unusual
     shapes = _Shapes(prolog["root"], styles, keep_tables)
-    position = checked = prolog.end()
-    is_last = False
-    while not is_last:
-        if any(buffer.find(sign, checked) >= 0 for sign in _UNUSUAL):
-            raise Unusual
+    position = prolog.end()
+    while True:
         position = yield from shapes.read_block(buffer, position)
         if len(buffer) - position > _MAX_PARAGRAPH_BYTES:
             raise Unusual
         more = file.read(_BLOCK_BYTES)
-        is_last = not more
         buffer = buffer[position:] + more
-        # A sign may lie across the bound of two blocks.
-        checked = max(len(buffer) - len(more) - _LONGEST_UNUSUAL, 0)
         position = 0
+        if not more:
+            break
     yield from shapes.end(buffer)
 
 
@@ -262,6 +257,8 @@ class _Shapes:
         return Paragraph(template.properties, clean_prose(text), template.anchored)
 
     def _learn(self, shape: bytes, parts: list[bytes]) -> _Template | None:
+        if _UNUSUAL.search(shape):
+            raise Unusual
         if len(self._templates) >= _MAX_SHAPES:
             self._templates.clear()
             self._known.clear()
