@@ -1,5 +1,7 @@
 """Stage `embed`: chunks and questions -> vectors, one model after the other."""
 
+import math
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -7,7 +9,7 @@ import pyarrow as pa
 
 from teleembed_ray import schemas
 from teleembed_ray.embedding.card import ModelCard
-from teleembed_ray.lake import Lake
+from teleembed_ray.lake import Lake, Partition
 from teleembed_ray.models import EncoderSource
 from teleembed_ray.pipeline import Cell, Plan, RunContext, Stage
 from teleembed_ray.stages.parts import Kernel, PartTask, Work, run_parts
@@ -18,6 +20,12 @@ COLUMNS = {
     "chunk": ["chunk_id", "corpus", "chunk_size", "text"],
     "question": ["question_id", "corpus", "chunk_size", "question"],
 }
+
+# A cell is cut into about this many parts, each within these bounds: many enough to keep all actors busy to the end and
+# to lose little in a crash, and not so many that a lake fills with small files. No number of actors has a say in it,
+# since texts are batched part by part, and what is batched together may change the last bits.
+PARTS_OF_CELL = 32
+PART_ROWS = (16, 1024)
 
 
 def cells(plan: Plan) -> list[Cell]:
@@ -49,8 +57,8 @@ def shaping_values(card: ModelCard) -> dict[str, Any]:
 
 def read_texts(lake: Lake, task: PartTask) -> pa.Table:
     """Read the texts of one part."""
-    path, kind = task.source
-    return lake.read_parquet(path, COLUMNS[kind])
+    path, kind, first_row = task.source
+    return lake.read_parquet(path, COLUMNS[kind]).slice(first_row, task.num_rows)
 
 
 def make_kernel(source: EncoderSource, batch_tokens: int, threads: int) -> Kernel:
@@ -62,10 +70,20 @@ def make_kernel(source: EncoderSource, batch_tokens: int, threads: int) -> Kerne
     encoder = load_encoder(source.card, source.locate(), batch_tokens=batch_tokens, threads=threads)
 
     def embed(task: PartTask, rows: pa.Table) -> pa.Table:
-        _, kind = task.source
+        _, kind, _ = task.source
         return embed_chunks_table(rows, encoder) if kind == "chunk" else embed_questions_table(rows, encoder)
 
     return embed
+
+
+def cut(cell: Cell, partition: Partition) -> Iterator[PartTask]:
+    """Cut the rows of a partition into parts, file by file."""
+    fewest, most = PART_ROWS
+    num_rows = min(max(math.ceil(partition.num_rows / PARTS_OF_CELL), fewest), most)
+    starts = ((file, first_row) for file in partition.files for first_row in range(0, file.num_rows, num_rows))
+    for part, (file, first_row) in enumerate(starts):
+        source = (f"{partition.path}/{file.name}", str(cell.keys["kind"]), first_row)
+        yield PartTask(cell.fingerprint, part, source, min(num_rows, file.num_rows - first_row))
 
 
 def run(context: RunContext, cells: list[Cell]) -> None:
@@ -74,17 +92,10 @@ def run(context: RunContext, cells: list[Cell]) -> None:
     for model, source in context.plan.encoders.items():
         works = []
         for cell in (cell for cell in cells if cell.keys["model"] == model):
-            kind = str(cell.keys["kind"])
-            table = SOURCES[kind]
-            partition = context.partition(
-                context.plan.find(table, corpus=cell.keys["corpus"], chunk_size=cell.keys["chunk_size"])
-            )
-            tasks = [
-                PartTask(cell.fingerprint, index, (f"{partition.path}/{file.name}", kind), file.num_rows)
-                for index, file in enumerate(partition.files)
-                if file.num_rows
-            ]
-            works.append(Work(cell, tasks))
+            table = SOURCES[str(cell.keys["kind"])]
+            keys = {key: cell.keys[key] for key in ("corpus", "chunk_size")}
+            partition = context.partition(context.plan.find(table, **keys))
+            works.append(Work(cell, list(cut(cell, partition))))
         if works:
             run_parts(
                 context,
@@ -98,4 +109,4 @@ def run(context: RunContext, cells: list[Cell]) -> None:
             )
 
 
-STAGE = Stage("embed", reads=("chunks", "pairs"), writes=("vectors", "rejects"), version=1, cells=cells, run=run)
+STAGE = Stage("embed", reads=("chunks", "pairs"), writes=("vectors", "rejects"), version=2, cells=cells, run=run)

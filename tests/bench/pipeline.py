@@ -64,7 +64,7 @@ pairs:
   validator: {{model: "embedded:gemma-3-270m", style: few_shot, dtype: bfloat16}}
 embed: {{models: [minilm, mpnet]}}
 report: {{folder: {folder}/report}}
-resources: {{embed: {{num_actors: {os.cpu_count()}}}}}
+resources: {{generator: {{num_actors: {os.cpu_count()}}}, embed: {{num_actors: {os.cpu_count()}}}}}
 """
     )
     return path
