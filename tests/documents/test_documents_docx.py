@@ -1,70 +1,9 @@
-"""DOCX reader, on files written here part by part, so that each holds exactly the trap that the test names."""
-
-import io
-import zipfile
+"""What becomes of the structures of a Word file."""
 
 import pytest
+from docx_parts import blocks, cell, control, docx_bytes, paragraph, read, run, style, styles_part, table
 
-from teleembed_ray.documents.docx import package as reader
-from teleembed_ray.documents.document import Document, Unreadable
 from teleembed_ray.documents.reader import read_document
-
-W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-NAMESPACES = (
-    f'xmlns:w="{W}" xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math" '
-    'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" xmlns:v="urn:schemas-microsoft-com:vml" '
-    'xmlns:wps="http://schemas.microsoft.com/office/word/2010/wordprocessingShape" '
-    'xmlns:wpg="http://schemas.microsoft.com/office/word/2010/wordprocessingGroup"'
-)
-STYLES = (
-    f'<w:styles xmlns:w="{W}">'
-    '<w:style w:styleId="Verzeichnis1"><w:name w:val="toc 1"/></w:style>'
-    '<w:style w:styleId="PL"><w:name w:val="PL"/></w:style>'
-    '<w:style w:styleId="berschrift1"><w:name w:val="heading 1"/></w:style></w:styles>'
-)
-RELATIONS = (
-    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" '
-    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
-    'Target="word/document.xml"/></Relationships>'
-)
-
-
-def docx_bytes(body: str, parts: dict[str, str] | None = None) -> bytes:
-    content = {
-        "_rels/.rels": RELATIONS,
-        "word/document.xml": f"<w:document {NAMESPACES}><w:body>{body}</w:body></w:document>",
-        "word/styles.xml": STYLES,
-    } | (parts or {})
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in content.items():
-            archive.writestr(name, text)
-    return buffer.getvalue()
-
-
-def read(body: str, parts: dict[str, str] | None = None) -> Document:
-    return read_document("a.docx", docx_bytes(body, parts))
-
-
-def run(text: str, properties: str = "") -> str:
-    return f'<w:r>{properties}<w:t xml:space="preserve">{text}</w:t></w:r>'
-
-
-def paragraph(text: str, style: str = "") -> str:
-    properties = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
-    return f"<w:p>{properties}{run(text)}</w:p>"
-
-
-def control(content: str) -> str:
-    return f'<w:sdt><w:sdtPr><w:alias w:val="x"/></w:sdtPr><w:sdtContent>{content}</w:sdtContent></w:sdt>'
-
-
-def cell(content: str) -> str:
-    return f"<w:tc><w:tcPr/>{content}</w:tc>"
-
-
-def table(*rows: str) -> str:
-    return f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in rows)}</w:tbl>"
 
 
 def test_text_in_block_content_controls_is_read_in_place_however_deep_they_nest() -> None:
@@ -94,33 +33,6 @@ def test_a_content_control_that_also_holds_a_picture_keeps_its_text() -> None:
     assert read(control(f"<w:p>{picture}{run('INSIDE')}</w:p>")).text == "INSIDE"
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        table(cell(paragraph("cell"))),
-        control(table(cell(paragraph("cell")))),
-        "<w:tbl>" + control(f"<w:tr>{cell(paragraph('cell'))}</w:tr>") + "</w:tbl>",
-        f"<w:tbl><w:tr>{control(cell(paragraph('cell')))}</w:tr></w:tbl>",
-        table(cell(control(paragraph("cell")))),
-    ],
-)
-def test_a_table_is_left_out_and_counted_wherever_a_content_control_stands(body: str) -> None:
-    document = read(paragraph("before") + body + paragraph("after"))
-    assert document.text == "before\n\nafter"
-    assert document.num_dropped_chars == len("cell")
-
-
-def test_nested_tables_and_merged_cells_are_counted_once() -> None:
-    nested = table(cell(paragraph("NESTED")))
-    body = table(
-        f'<w:tc><w:tcPr><w:gridSpan w:val="3"/></w:tcPr>{paragraph("MERGED")}</w:tc>',
-        cell(paragraph("before") + nested + paragraph("after")),
-    )
-    document = read(paragraph("first") + body + paragraph("last"))
-    assert document.text == "first\n\nlast"
-    assert document.num_dropped_chars == len("MERGED" + "before" + "NESTED" + "after")
-
-
 def test_tracked_changes_read_as_accepted() -> None:
     deleted = '<w:del w:id="1"><w:r><w:delText>brown</w:delText></w:r></w:del>'
     inserted = f'<w:ins w:id="2">{run("crimson")}</w:ins>'
@@ -132,17 +44,6 @@ def test_tracked_changes_read_as_accepted() -> None:
 def test_a_deleted_paragraph_mark_joins_two_paragraphs() -> None:
     mark = '<w:pPr><w:rPr><w:del w:id="1"/></w:rPr></w:pPr>'
     assert read(f"<w:p>{mark}{run('one ')}</w:p>{paragraph('text')}{paragraph('next')}").text == "one text\n\nnext"
-
-
-def test_equations_keep_their_characters_and_one_without_text_harms_none() -> None:
-    def math(text: str) -> str:
-        return f"<m:r><m:t>{text}</m:t></m:r>"
-
-    subscript = f"<m:sSub><m:e>{math('N')}</m:e><m:sub>{math('RB')}</m:sub></m:sSub>"
-    fraction = f"<m:f><m:num>{math('a')}</m:num><m:den>{math('b')}</m:den></m:f>"
-    brackets = f"<m:d><m:e>{fraction}</m:e></m:d>"
-    equation = f"<m:oMath>{math('E=')}<m:r><m:rPr/></m:r>{subscript}{brackets}</m:oMath>"
-    assert read(f"<w:p>{run('The result is ')}{equation}{run('.')}</w:p>").text == "The result is E=N_RB(a/b)."
 
 
 def test_field_instructions_are_not_text_but_results_are() -> None:
@@ -184,13 +85,6 @@ def test_labels_of_a_grouped_drawing_are_a_figure_and_are_counted() -> None:
     document = read(f"<w:p>{drawing}</w:p>{paragraph('Figure 1: Lanes')}")
     assert document.text == "Figure 1: Lanes"
     assert document.num_dropped_chars == len("LABEL")
-
-
-def test_a_text_box_inside_a_table_is_part_of_the_table() -> None:
-    box = f"<w:r><w:pict><v:textbox><w:txbxContent>{paragraph('BOX')}</w:txbxContent></v:textbox></w:pict></w:r>"
-    document = read(table(cell(f"<w:p>{run('cell')}{box}</w:p>")) + paragraph("after"))
-    assert document.text == "after"
-    assert document.num_dropped_chars == len("cellBOX")
 
 
 def test_special_characters() -> None:
@@ -237,62 +131,150 @@ def test_the_title_falls_back_from_properties_to_text_to_the_name() -> None:
     assert read_document("x/24229-i40.docx", docx_bytes(paragraph("Contents"))).title == "24229-i40"
 
 
-def test_broken_parts_beside_the_text_do_no_harm() -> None:
-    dangling = '<Relationships xmlns="r"><Relationship Id="rId99" Type="x/image" Target="NULL"/></Relationships>'
-    footnote = '<w:r><w:footnoteReference w:id="2"/></w:r>'
-    parts = {"word/_rels/document.xml.rels": dangling, "word/styles.xml": "<broken", "docProps/core.xml": ""}
-    assert read(f"<w:p>{run('text')}{footnote}</w:p>", parts).text == "text"
+def test_wrappers_inside_wrappers_and_runs_inside_runs_lose_nothing() -> None:
+    inserted = f'<w:r><w:ins w:id="1">{run("b")}</w:ins></w:r>'
+    nested_field = f'<w:fldSimple w:instr=" IF "><w:fldSimple w:instr=" REF ">{run("c")}</w:fldSimple></w:fldSimple>'
+    override = f'<w:bdo w:val="rtl">{run("d")}</w:bdo>'
+    ruby = f"<w:r><w:ruby><w:rubyPr/><w:rt>{run('NO')}</w:rt><w:rubyBase>{run('e')}</w:rubyBase></w:ruby></w:r>"
+    broken = "<w:r><w:lastRenderedPageBreak/><w:t>f</w:t></w:r>"
+    body = f"<w:p>{run('a')}{inserted}{nested_field}{override}{ruby}{broken}</w:p>"
+    assert read(body).text == "abcdef"
 
 
-def test_the_strict_variant_is_read() -> None:
-    data = docx_bytes(paragraph("strict"))
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        xml = archive.read("word/document.xml").decode().replace(W, "http://purl.oclc.org/ooxml/wordprocessingml/main")
-    assert read("", {"word/document.xml": xml}).text == "strict"
+def test_alternatives_around_a_run_and_around_paragraphs_are_read_once() -> None:
+    def either(new: str, old: str) -> str:
+        return (
+            f'<mc:AlternateContent><mc:Choice Requires="w14">{new}</mc:Choice>'
+            f"<mc:Fallback>{old}</mc:Fallback></mc:AlternateContent>"
+        )
+
+    inner = either(paragraph("inner"), paragraph("INNER"))
+    body = f"<w:p>{either(run('new'), run('OLD'))}</w:p>{either(paragraph('one') + inner, paragraph('TWO') + inner)}"
+    assert read(body + paragraph("end")).text == "new\n\none\n\ninner\n\nend"
+    only_old = f"<mc:AlternateContent><mc:Fallback>{paragraph('old')}</mc:Fallback></mc:AlternateContent>"
+    assert read(only_old).text == "old"
+    second = '<mc:Choice Requires="x">' + paragraph("SECOND") + "</mc:Choice>"
+    two = f'<mc:AlternateContent><mc:Choice Requires="y">{paragraph("first")}</mc:Choice>{second}</mc:AlternateContent>'
+    assert read(two).text == "first"
 
 
-def _reason(data: bytes, path: str = "a.docx") -> str:
-    with pytest.raises(Unreadable) as caught:
-        read_document(path, data)
-    assert len(caught.value.detail) > 10
-    return caught.value.reason
+def test_an_embedded_object_leaves_the_text_around_it() -> None:
+    embedded = '<w:r><w:object><v:shape id="x"/></w:object></w:r>'
+    assert read(f"<w:p>{run('before ')}{embedded}{run('after')}</w:p>").text == "before after"
 
 
-def test_every_kind_of_damage_has_its_own_reason() -> None:
-    good = docx_bytes(paragraph("word " * 5000))
-    at = good.index(b"word/document.xml") + 200
-    flipped = good[:at] + bytes([good[at] ^ 0xFF]) + good[at + 1 :]
-    ole = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(512)
-    assert _reason(good[: len(good) // 2]) == "damaged"
-    assert _reason(flipped) == "damaged"
-    assert _reason(ole) == "mislabelled"
-    assert _reason(ole + "EncryptedPackage".encode("utf-16-le")) == "encrypted"
-    assert _reason(b"\x07\x11\x9f") == "mislabelled"
-    assert _reason(b"%PDF-1.7 ...") == "mislabelled"
-    assert _reason(b"") == "empty_file"
-    assert _reason(docx_bytes("<w:p/>")) == "no_text"
-    assert _reason(docx_bytes(table(cell(paragraph("only a table"))))) == "no_text"
-    assert _reason(docx_bytes("<w:p><w:r>")) == "damaged"
-    assert _reason(good, "a.odt") == "unsupported"
+def test_tabs_to_a_place_and_every_kind_of_break_part_words() -> None:
+    marks = '<w:r><w:t>a</w:t><w:ptab w:alignment="right"/><w:t>b</w:t><w:br w:type="page"/><w:t>c</w:t><w:cr/></w:r>'
+    assert read(f"<w:p>{marks}{run('d')}</w:p>").text == "a\tb\nc\nd"
 
 
-def test_a_workbook_named_docx_is_mislabelled() -> None:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("xl/workbook.xml", "<workbook/>")
-    assert _reason(buffer.getvalue()) == "mislabelled"
+def test_a_moved_paragraph_stands_at_its_new_place_only() -> None:
+    mark = "<w:pPr><w:rPr><w:moveFrom w:id='1'/></w:rPr></w:pPr>"
+    old = f"<w:p>{mark}<w:moveFrom w:id='2'>{run('moved')}</w:moveFrom></w:p>"
+    new = f"<w:p><w:moveTo w:id='3'>{run('moved')}</w:moveTo></w:p>"
+    assert read(paragraph("a") + old + paragraph("b") + new).text == "a\n\nb\n\nmoved"
 
 
-def test_a_zip_bomb_is_stopped_by_what_it_inflates_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = docx_bytes(paragraph("a" * 100) * 20_000)
-    assert len(data) < 50_000
-    monkeypatch.setattr(reader, "MAX_XML_BYTES", 1 << 20)
-    assert _reason(data) == "too_large"
+def test_a_paragraph_that_is_joined_with_the_next_takes_its_style() -> None:
+    mark = '<w:pPr><w:rPr><w:del w:id="1"/></w:rPr></w:pPr>'
+    body = f"<w:p>{mark}{run('Sco')}</w:p>{paragraph('pe', 'berschrift1')}"
+    assert blocks(body) == [("heading", "Scope", 1)]
 
 
-def test_a_document_type_is_refused_since_entities_could_hide_text_or_fetch_files() -> None:
-    xml = (
-        '<!DOCTYPE d [<!ENTITY a "EXPANDED"><!ENTITY b SYSTEM "file:///etc/hostname">]>'
-        f"<w:document {NAMESPACES}><w:body>{paragraph('x&a;&b;y')}{paragraph('z')}</w:body></w:document>"
+def test_a_deleted_mark_before_a_table_or_at_the_end_loses_no_text() -> None:
+    mark = '<w:pPr><w:rPr><w:del w:id="1"/></w:rPr></w:pPr>'
+    body = f"<w:p>{mark}{run('before')}</w:p>{table(cell(paragraph('cell')))}<w:p>{mark}{run('last')}</w:p>"
+    assert read(body).text == "before\n\nlast"
+    assert read(body, keep_tables=True).text == "before\n\ncell\n\nlast"
+
+
+def test_a_style_hides_text_unless_the_run_says_otherwise() -> None:
+    parts = styles_part(
+        style("Hid", "Hidden", "<w:rPr><w:vanish/></w:rPr>"),
+        style("HidToo", "Hidden too", '<w:basedOn w:val="Hid"/>'),
+        style("HidRun", "Hidden run", "<w:rPr><w:vanish/></w:rPr>", "character"),
     )
-    assert _reason(docx_bytes("", {"word/document.xml": xml})) == "damaged"
+    shown = run("shown", '<w:rPr><w:vanish w:val="false"/></w:rPr>')
+    hidden = run("NO", '<w:rPr><w:rStyle w:val="HidRun"/></w:rPr>')
+    body = f'<w:p><w:pPr><w:pStyle w:val="HidToo"/></w:pPr>{run("NO")}{shown}</w:p><w:p>{run("a")}{hidden}</w:p>'
+    assert read(body, parts).text == "shown\n\na"
+
+
+def test_kinds_and_levels_come_from_names_from_what_a_style_is_based_on_and_from_outlines() -> None:
+    parts = styles_part(
+        style("H1", "heading 1", "<w:pPr><w:outlineLvl w:val='0'/></w:pPr>"),
+        style("Own", "Clause", '<w:basedOn w:val="H1"/>'),
+        style("TT", "TT", '<w:basedOn w:val="H1"/><w:pPr><w:outlineLvl w:val="9"/></w:pPr>'),
+        style("H6", "H6", '<w:basedOn w:val="TT"/>'),
+        style("TF", "TF"),
+        style("Title", "Title"),
+        style("Loop", "Loop", '<w:basedOn w:val="Loop2"/>'),
+        style("Loop2", "Loop 2", '<w:basedOn w:val="Loop"/>'),
+    )
+    outlined = f'<w:p><w:pPr><w:outlineLvl w:val="2"/></w:pPr>{run("by outline")}</w:p>'
+    body = "".join(paragraph(name, name) for name in ("Title", "H1", "Own", "TT", "H6", "TF", "Loop", "Unknown"))
+    assert blocks(body + outlined, parts) == [
+        ("title", "Title", 0),
+        ("heading", "H1", 1),
+        ("heading", "Own", 1),
+        ("paragraph", "TT", 0),
+        ("heading", "H6", 6),
+        ("caption", "TF", 0),
+        ("paragraph", "Loop", 0),
+        ("paragraph", "Unknown", 0),
+        ("heading", "by outline", 3),
+    ]
+
+
+def test_a_blank_line_of_a_listing_and_a_paragraph_part_its_lines() -> None:
+    body = (
+        paragraph("a {", "PL") + paragraph("", "PL") + paragraph("}", "PL") + paragraph("text") + paragraph("b", "PL")
+    )
+    assert read(body).text == "a {\n\n}\n\ntext\n\nb"
+
+
+def test_the_paragraphs_of_a_text_box_keep_their_kinds() -> None:
+    box = f"<w:txbxContent>{paragraph('Clause', 'berschrift1')}{paragraph('text')}</w:txbxContent>"
+    body = f"<w:p>{run('anchor')}<w:r><w:pict><v:textbox>{box}</v:textbox></w:pict></w:r></w:p>"
+    assert blocks(body) == [("paragraph", "anchor", 0), ("heading", "Clause", 1), ("paragraph", "text", 0)]
+
+
+def test_text_drawn_by_drawingml_is_counted_as_a_figure() -> None:
+    drawn = '<a:t xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main">LABEL</a:t>'
+    document = read(f"<w:p><w:r><w:drawing>{drawn}</w:drawing></w:r></w:p>{paragraph('Figure 1')}")
+    assert (document.text, document.num_dropped_chars) == ("Figure 1", 5)
+
+
+def note(part: str, note_id: int, content: str) -> str:
+    tag = part.removesuffix("s")
+    return f'<w:{tag} w:id="{note_id}">{content}</w:{tag}>'
+
+
+def notes_part(part: str, *notes: str) -> dict[str, str]:
+    namespace = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    return {f"word/{part}.xml": f'<w:{part} xmlns:w="{namespace}">{"".join(notes)}</w:{part}>'}
+
+
+def reference(part: str, note_id: int) -> str:
+    return f'<w:r><w:{part.removesuffix("s")}Reference w:id="{note_id}"/></w:r>'
+
+
+def test_notes_follow_the_paragraph_that_refers_to_them_each_once() -> None:
+    parts = notes_part(
+        "footnotes",
+        note("footnotes", 0, "<w:p><w:r><w:separator/></w:r></w:p>"),
+        note("footnotes", 2, f"<w:p><w:r><w:footnoteRef/></w:r>{run(' FOOT')}</w:p>{paragraph('more')}"),
+    ) | notes_part("endnotes", note("endnotes", 2, paragraph("END")))
+    first = f"<w:p>{run('one')}{reference('endnotes', 2)}{run(' and')}{reference('footnotes', 2)}</w:p>"
+    again = f"<w:p>{run('two')}{reference('footnotes', 2)}{reference('footnotes', 9)}</w:p>"
+    assert read(first + again, parts).text == "one and\n\nEND\n\nFOOT\nmore\n\ntwo"
+    assert blocks(first, parts)[1] == ("note", "END", 0)
+
+
+def test_a_note_of_deleted_text_is_not_there_and_one_in_a_table_stands_in_its_cell() -> None:
+    parts = notes_part("footnotes", *(note("footnotes", number, paragraph(f"NOTE{number}")) for number in (2, 3)))
+    deleted = f'<w:p>{run("text")}<w:del w:id="1">{reference("footnotes", 2)}</w:del></w:p>'
+    row = table(cell(f"<w:p>{run('cell')}{reference('footnotes', 3)}</w:p>") + cell(paragraph("next")))
+    assert read(deleted + row, parts).text == "text"
+    assert read(deleted + row, parts).num_dropped_chars == len("cellNOTE3next")
+    assert read(deleted + row, parts, keep_tables=True).text == "text\n\ncell NOTE3\tnext"

@@ -14,8 +14,10 @@ from teleembed_ray.documents.docx.styles import Style, Styles, kind_of_outline
 BlockKind = Literal[
     "title", "heading", "paragraph", "list_item", "caption", "code", "note", "table_row", "figure", "contents"
 ]
-CELL_SEPARATOR = " | "
+# As in the tables of a PDF file.
+CELL_SEPARATOR = "\t"
 _ALTERNATIVES = frozenset(f"{sign}{name}" for sign in "+-" for name in ("AlternateContent", "Choice", "Fallback"))
+_NUMBER_GOES_ON = re.compile(r"\w|\.\d")
 _PAGE_NUMBER = re.compile(r"\t[\divxlc]+$")
 # A clause number as 3GPP types it, with a tab behind.
 _TYPED_NUMBER = re.compile(r"(?:\d+|[A-Z]\.\d+)(?:\.\d+)*[A-Za-z]?[.)]?\t")
@@ -46,6 +48,14 @@ class _Cell:
 class _Row:
     cells: list[_Cell] = field(default_factory=list)
     is_deleted: bool = False
+
+
+def _is_typed(number: str, heading: str) -> bool:
+    """Whether a heading already begins with a number: the one that Word computes, or one before a tab."""
+    if _TYPED_NUMBER.match(heading):
+        return True
+    # The 3 of "3GPP" is no number, and neither is that of "3.1 Terms" the third.
+    return heading.startswith(number) and not _NUMBER_GOES_ON.match(heading, len(number))
 
 
 class BlockReader:
@@ -128,7 +138,7 @@ class BlockReader:
                 self._add_to_cell(cell.parts, cell.num_chars)
         elif num_chars or any(cell.parts for cell in row.cells):
             line = CELL_SEPARATOR.join(" ".join(cell.parts) for cell in row.cells)
-            yield Block("table_row", line if line.strip(CELL_SEPARATOR) else "", num_chars=num_chars)
+            yield Block("table_row", line.rstrip(), num_chars=num_chars)
 
     def _add_to_cell(self, parts: list[str], num_chars: int) -> None:
         if self._rows[-1].cells:
@@ -179,8 +189,7 @@ class BlockReader:
         typed = text.rstrip() if kind == "code" else text.strip()
         label = self._label(properties, style, typed)
         if kind == "heading" and label:
-            is_typed = typed.startswith(label.strip()) or _TYPED_NUMBER.match(typed)
-            label = "" if is_typed or label == BULLET_LABEL else label
+            label = "" if _is_typed(label.strip(), typed) or label == BULLET_LABEL else label
         elif kind == "paragraph" and label:
             kind, level = "list_item", self._level(properties, style)
         if typed or kind == "code":

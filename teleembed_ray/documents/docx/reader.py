@@ -44,7 +44,7 @@ def _block_reader(package: Package, styles: Styles) -> BlockReader:
 
 
 @dataclass
-class _Body:
+class Body:
     """The text of a document as it grows."""
 
     keep_tables: bool
@@ -54,7 +54,7 @@ class _Body:
     heading: str = ""
     _last_kind: str = ""
 
-    def add(self, blocks: Iterable[Block]) -> "_Body":
+    def add(self, blocks: Iterable[Block]) -> "Body":
         """Add all blocks and return the body."""
         for kind, text, _, num_chars in blocks:
             if kind == "figure" or (kind == "table_row" and not self.keep_tables):
@@ -76,22 +76,22 @@ class _Body:
             self.heading = self.heading or text
 
 
-def _read_body(package: Package, keep_tables: bool) -> _Body:
+def _read_body(package: Package, keep_tables: bool) -> Body:
     """Read the main part the fast way, or where that is not sure of itself, from its beginning with a parser."""
     styles = _read_styles(package)
     try:
         with package.stream(package.main_part) as file:
             events = read_events_by_shape(file, styles, keep_tables=keep_tables)
-            return _Body(keep_tables).add(_block_reader(package, styles).read(events))
+            return Body(keep_tables).add(_block_reader(package, styles).read(events))
     except Unusual:
         with package.stream(package.main_part) as file:
-            return _Body(keep_tables).add(_block_reader(package, styles).read(read_events(file, styles)))
+            return Body(keep_tables).add(_block_reader(package, styles).read(read_events(file, styles)))
 
 
 def read_docx(path: str, data: bytes, *, keep_tables: bool = False) -> Document:
     """DOCX, DOCM, DOTX or DOTM bytes -> Document; raises Unreadable.
 
-    With `keep_tables` every row of a table is a line, its cells apart by " | ". The title is the one in the properties
+    With `keep_tables` every row of a table is a line, its cells apart by tabs. The title is the one in the properties
     where that says something, else the paragraph in the style Title, the first paragraph, the first heading, or the
     file's name.
     """

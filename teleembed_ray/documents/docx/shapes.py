@@ -220,6 +220,8 @@ class _Shapes:
         begun = buffer.find(b">", start)
         if begun < 0:
             return None, -1
+        if buffer.find(b"xmlns", start, begun) >= 0:
+            raise Unusual
         if buffer[begun - 1 : begun] == b"/":
             return _EMPTY_PARAGRAPH, begun + 1
         end = buffer.find(_PARAGRAPH_END, begun)
