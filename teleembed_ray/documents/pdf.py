@@ -22,6 +22,7 @@ import pypdfium2.raw as pdfium_c
 from teleembed_ray.documents.characters import clean_prose, num_unmapped
 from teleembed_ray.documents.document import Document, Unreadable
 from teleembed_ray.documents.pdf_columns import in_reading_order
+from teleembed_ray.documents.pdf_layout import Line
 from teleembed_ray.documents.pdf_page import Page, read_page
 from teleembed_ray.documents.pdf_paragraphs import paragraphs
 from teleembed_ray.documents.pdf_running import repeated_texts, without_contents, without_running_lines
@@ -100,23 +101,24 @@ def _num_turned_chars(pages: Sequence[Page]) -> int:
     return sum(len(text) for _, text in turned if text not in stamps)
 
 
+def _without(page: Page, tabular: frozenset[Line], keep_tables: bool) -> tuple[Page, int]:
+    """Return a page without the lines of tables, or with the tables' rows, and the number of characters dropped."""
+    if keep_tables:
+        return with_table_rows(page, tabular), 0
+    kept = page.with_lines(line for line in page.lines if line not in tabular)
+    return kept, sum(len(line.text) for line in tabular)
+
+
 def _without_tables(page: Page, keep_tables: bool) -> tuple[Page, int]:
     """Return a page in reading order, without labels of drawings and tables (or with their rows), and what is dropped.
 
-    Ruled tables go first: their rows look like columns of text.
+    Ruled tables go before columns are told apart, whose lines their rows look like, and tables without rulings after.
     """
-    labels = figure_labels(page)
-    num_dropped_chars = sum(len(line.text) for line in labels)
-    page = page.with_lines(line for line in page.lines if line not in labels)
-    for find in (ruled_lines, aligned_lines):
-        tabular = find(page)
-        if keep_tables:
-            page = with_table_rows(page, tabular)
-        else:
-            num_dropped_chars += sum(len(line.text) for line in tabular)
-            page = page.with_lines(line for line in page.lines if line not in tabular)
-        page = page.with_lines(in_reading_order(page.lines))
-    return page, num_dropped_chars
+    page, num_ruled = _without(page, ruled_lines(page), keep_tables)
+    page, num_labels = _without(page, figure_labels(page), keep_tables=False)
+    page = page.with_lines(in_reading_order(page.lines))
+    page, num_aligned = _without(page, aligned_lines(page), keep_tables)
+    return page, num_labels + num_ruled + num_aligned
 
 
 def read_pdf(path: str, data: bytes, *, keep_tables: bool = False) -> Document:

@@ -222,7 +222,7 @@ def figure_labels(page: Page) -> frozenset[Line]:
             for line in page.lines
             if box.bottom + caption.size / 2 < line.baseline < box.top + _LABEL_REACH_PT
             and box.left - _LABEL_REACH_PT <= line.middle <= box.right + _LABEL_REACH_PT
-            and not _FIGURE_CAPTION.match(line.text)
+            and not (line.is_table_row or _FIGURE_CAPTION.match(line.text))
         ]
         if sum(len(line.text.split()) for line in inside) <= _MAX_LABEL_WORDS * len(inside):
             labels.update(inside)

@@ -172,6 +172,14 @@ def test_a_kept_row_of_a_ruled_table_holds_all_lines_of_its_cells() -> None:
     assert text == f"{LONG}.\n\nName\tType\tNote\na long name\tint\tof many words\n\nAfter the table."
 
 
+def test_a_kept_table_above_a_caption_of_a_figure_is_no_drawing() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.grid([72, 220, 370, 520], [712, 696, 682, 664])
+
+    text = kept_tables(together(rows(*CELLS, columns=COLUMNS), draw, lines("Figure 1: A table", y=630)))
+    assert text == "\n".join("\t".join(row) for row in CELLS) + "\n\nFigure 1: A table"
+
+
 def boxes_and_arrows(canvas: Canvas) -> None:
     for x, label in ((100, "UE"), (250, "gNB"), (400, "AMF")):
         canvas.roundRect(x, 640, 80, 30, 4)
