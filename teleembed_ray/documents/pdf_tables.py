@@ -207,7 +207,8 @@ def _figure_box(caption: Line, page: Page) -> Box | None:
             top = max(top, box.top)
     if len(boxes) < _MIN_DRAWN or top - min(box.bottom for box in boxes) < _MIN_FIGURE_PT:
         return None
-    return Box(min(box.left for box in boxes), bottom, max(box.right for box in boxes), top)
+    lowest = min(box.bottom for box in boxes)
+    return Box(min(box.left for box in boxes), lowest, max(box.right for box in boxes), top)
 
 
 def figure_labels(page: Page) -> frozenset[Line]:
@@ -220,7 +221,7 @@ def figure_labels(page: Page) -> frozenset[Line]:
         inside = [
             line
             for line in page.lines
-            if box.bottom + caption.size / 2 < line.baseline < box.top + _LABEL_REACH_PT
+            if box.bottom - _LABEL_REACH_PT < line.center < box.top
             and box.left - _LABEL_REACH_PT <= line.middle <= box.right + _LABEL_REACH_PT
             and not (line.is_table_row or _FIGURE_CAPTION.match(line.text))
         ]

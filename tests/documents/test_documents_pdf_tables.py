@@ -207,8 +207,10 @@ def test_a_drawing_whose_labels_are_no_rows_is_left_out_too() -> None:
             canvas.circle(x, y, 20)
             canvas.drawString(x - 8, y - 4, label)
 
-    document = read(together(lines(f"{LONG}.", y=760), draw, lines("Figure 1: Three nodes", y=590)))
-    assert document.text == f"{LONG}.\n\nFigure 1: Three nodes"
+    text = lines(LONG, "and ends.", y=724)
+    document = read(together(text, draw, lines("A line between.", "", "Figure 1: Three nodes", y=586)))
+    # The short line right above the drawing is the end of a sentence, and no label.
+    assert document.text == f"{LONG} and ends.\n\nA line between.\n\nFigure 1: Three nodes"
     assert document.num_dropped_chars == len("UEgNBAMF")
 
 
