@@ -73,7 +73,19 @@ def run(context: RunContext, cells: list[Cell]) -> None:
 
 STAGE = Stage(
     "report",
-    reads=("documents", "chunks", "candidates", "pairs", "vectors", "rankings", "twins", "audits", "languages", "scores", "rejects"),
+    reads=(
+        "documents",
+        "chunks",
+        "candidates",
+        "pairs",
+        "vectors",
+        "rankings",
+        "twins",
+        "audits",
+        "languages",
+        "scores",
+        "rejects",
+    ),
     writes=("reports",),
     version=1,
     cells=cells,
