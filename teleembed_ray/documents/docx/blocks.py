@@ -1,8 +1,9 @@
 """Events -> blocks: the text of a document in reading order, each block with its kind."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from teleembed_ray.documents.document import Unreadable
@@ -61,9 +62,9 @@ def _is_typed(number: str, heading: str) -> bool:
 class BlockReader:
     """Puts together what belongs together: rows of their cells, numbers and text, joined paragraphs, notes."""
 
-    def __init__(self, styles: Styles, numbering: Numbering, notes: Mapping[Note, str]) -> None:
+    def __init__(self, styles: Styles, read_numbering: Callable[[], Numbering], notes: Mapping[Note, str]) -> None:
         self._styles = styles
-        self._numbering = numbering
+        self._read_numbering = read_numbering
         self._notes = notes
         self._notes_left = dict(notes)
         self._rows: list[_Row] = []
@@ -71,6 +72,11 @@ class BlockReader:
         self._alternatives: list[bool] = []
         self._num_skipped = 0
         self._joined: list[Paragraph] = []
+
+    @cached_property
+    def _numbering(self) -> Numbering:
+        # Many documents have large definitions of lists and no list.
+        return self._read_numbering()
 
     def read(self, events: Iterable[Event]) -> Iterator[Block]:
         """Yield the blocks of a document; raises Unreadable for what cannot be read in part."""

@@ -12,7 +12,7 @@ from teleembed_ray.documents.document import Document, Unreadable
 from teleembed_ray.documents.docx.blocks import Block, BlockReader
 from teleembed_ray.documents.docx.events import read_events
 from teleembed_ray.documents.docx.notes import read_notes
-from teleembed_ray.documents.docx.numbering import read_numbering
+from teleembed_ray.documents.docx.numbering import Numbering, read_numbering
 from teleembed_ray.documents.docx.package import Package
 from teleembed_ray.documents.docx.shapes import Unusual, read_events_by_shape
 from teleembed_ray.documents.docx.styles import Styles, read_styles
@@ -39,8 +39,11 @@ def _read_styles(package: Package) -> Styles:
 
 
 def _block_reader(package: Package, styles: Styles) -> BlockReader:
-    lists = {style_id: style.num_id for style_id, style in styles.by_id.items() if style.num_id is not None}
-    return BlockReader(styles, read_numbering(package.related_tree("numbering"), lists), read_notes(package, styles))
+    def numbering() -> Numbering:
+        lists = {style_id: style.num_id for style_id, style in styles.by_id.items() if style.num_id is not None}
+        return read_numbering(package.related_tree("numbering"), lists)
+
+    return BlockReader(styles, numbering, read_notes(package, styles))
 
 
 @dataclass

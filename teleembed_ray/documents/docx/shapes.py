@@ -41,14 +41,24 @@ _OTHER_ENCODING = re.compile(rb"encoding\s*=\s*[\"'](?!utf-?8[\"']|us-ascii[\"']
 # Comments, CDATA, instructions, and a prefix that changes its meaning.
 _UNUSUAL = re.compile(rb"<[!?]|\sxmlns:w\s*=")
 _TEXT = re.compile(rb"<w:t(?: [^<>]*)?(?<!/)>([^<]*)</w:t>")
-# What differs from paragraph to paragraph and changes nothing: revision ids, names of bookmarks, instructions of
-# fields, marks of the spell checker, fonts and borders, and wrappers without a meaning of their own.
+# How things look and where they stand on the page.
+_LOOK = (
+    rb"<w:(?:rFonts|szCs|sz|color|lang|iCs|i|bCs|b|u|noProof|shd|spacing|ind|jc|kern|keepLines|keepNext|snapToGrid"
+    rb"|widowControl|vertAlign|top|left|bottom|right|between)(?: [^<>]*)?/>"
+)
+_MARK = rb"<w:(?:bookmark(?:Start|End)|proofErr|lastRenderedPageBreak)(?: [^<>]*)?/>"
+# What differs from paragraph to paragraph and changes nothing: looks, bookmarks, marks of the spell checker, revision
+# ids, instructions of fields, and wrappers without a meaning of their own.
 _IGNORABLE = re.compile(
     rb' w:(?:rsid\w*|anchor)="[^"<>]*"'
     rb"|<w:instrText(?: [^<>]*)?>[^<]*</w:instrText>"
     rb"|</?w:smartTag(?: [^<>]*)?>"
-    rb"|<w:(?:bookmark(?:Start|End)|proofErr|rFonts|szCs|sz|color|lang|iCs|i|bCs|b|u|noProof|shd|spacing|ind|jc|kern"
-    rb"|keepLines|keepNext|snapToGrid|widowControl|vertAlign|top|left|bottom|right|between)(?: [^<>]*)?/>"
+    rb"|" + _LOOK + rb"|" + _MARK
+)
+# The bound of two runs that differ in their looks. Word splits a sentence into runs wherever it was edited.
+_JOINT = re.compile(
+    rb"</w:t></w:r>(?:" + _MARK + rb")*<w:r(?: [^<>]*)?>(?:<w:rPr>(?:" + _LOOK + rb")*</w:rPr>)?"
+    rb"(?:<w:lastRenderedPageBreak/>)?<w:t(?: [^<>]*)?(?<!/)>"
 )
 _EMPTIED = (b"<w:rPr></w:rPr>", b"<w:pBdr></w:pBdr>", b"<w:pPr></w:pPr>")
 _NESTED = re.compile(rb"<w:p[ >/]")
@@ -66,9 +76,9 @@ _NOT_JUST_TEXT = re.compile(
     rb"|w:(?:del|moveFrom|vanish|footnoteReference|endnoteReference|numPr|sym|noBreakHyphen|rt|cellDel"
     rb"|altChunk|pict|object|drawing)[ />])"
 )
-# The instruction of a field; one with another field in its instruction leaves a second "separate" behind.
+# The instruction of a field without text in it, which would not be shown.
 _INSTRUCTION = re.compile(rb'w:fldCharType="begin".*?w:fldCharType="(?:separate|end)"', re.DOTALL)
-_NESTED_FIELD = (b'w:fldCharType="begin"', b'w:fldCharType="separate"')
+_FIELD_LEFT = re.compile(rb"w:fldCharType=(?:\"(?:begin|separate)\"|')")
 _STYLE = re.compile(rb'<w:[pr]Style w:val="([^"]*)"')
 _PARAGRAPH_END = b"</w:p>"
 _TABLE_BEGIN, _TABLE_END = b"<w:tbl>", b"</w:tbl>"
@@ -140,6 +150,10 @@ class _Shapes:
         self._templates: dict[bytes, _Template | None] = {}
         self._known: dict[bytes, _Template | None] = {}
         self._between: dict[bytes, _Between] = {}
+        # Markup of tables that is known to be plain.
+        self._plain: set[bytes] = set()
+        # How far the search for the end of an unfinished table has come, and how deep it is in tables.
+        self._search = (0, 0)
         self._open = [b"w:document"]
         prefixes = self._namespaces()
         self._declarations = {
@@ -158,8 +172,11 @@ class _Shapes:
         """Yield the events of all that is whole from `position` on; return where the first unfinished thing begins."""
         while (start := _begin_of_paragraph(buffer, position)) >= 0:
             if not self.keep_tables and (table := buffer.find(_TABLE_BEGIN, position, start)) >= 0:
-                end = _end_of_table(buffer, table)
+                begin, depth = self._search
+                end, depth, searched = _end_of_table(buffer, max(begin, table), depth)
+                self._search = (0, 0)
                 if end < 0 and len(buffer) - table < _MAX_TABLE_BYTES:
+                    self._search = (searched - position, depth)
                     return position
                 num_chars = self._count_table(buffer[table:end]) if end >= 0 else None
                 if num_chars is not None:
@@ -184,21 +201,32 @@ class _Shapes:
 
     def _count_table(self, table: bytes) -> int | None:
         """Count the characters of a table, or return None where it is to be read."""
-        if _NOT_JUST_TEXT.search(table) or b"xmlns" in table:
+        if self.styles.default.is_hidden or self.styles.default.num_id is not None:
             return None
-        if b"<w:fldChar" in table:
-            table = _INSTRUCTION.sub(b"", table)
-            if any(sign in table for sign in _NESTED_FIELD):
-                return None
-        style_ids = _STYLE.findall(table)
-        if len(style_ids) != table.count(b"<w:pStyle") + table.count(b"<w:rStyle") or b"fldCharType='" in table:
+        parts = _TEXT.split(table)
+        new = set(parts[::2]) - self._plain
+        if not all(map(self._is_plain, new)):
             return None
-        for style_id in {*style_ids, b""}:
-            style = self.styles.get(style_id.decode())
-            if style.is_hidden or style.num_id is not None:
-                return None
-        text = clean_prose(_ENTITY.sub(_character, b"".join(_TEXT.findall(table)).decode()))
-        return count_chars(text)
+        if len(self._plain) >= _MAX_SHAPES:
+            self._plain.clear()
+        self._plain |= new
+        try:
+            return count_chars(clean_prose(_ENTITY.sub(_character, b"".join(parts[1::2]).decode())))
+        except UnicodeDecodeError:
+            raise Unusual from None
+
+    def _is_plain(self, markup: bytes) -> bool:
+        """Whether markup in a table neither adds, hides, counts nor refers to anything."""
+        if _NOT_JUST_TEXT.search(markup) or b"xmlns" in markup:
+            return False
+        if b"<w:fldChar" in markup:
+            markup = _INSTRUCTION.sub(b"", markup)
+            if _FIELD_LEFT.search(markup):
+                return False
+        style_ids = _STYLE.findall(markup)
+        styles = [self.styles.get(style_id.decode()) for style_id in style_ids]
+        is_complete = len(style_ids) == markup.count(b"<w:pStyle") + markup.count(b"<w:rStyle")
+        return is_complete and not any(style.is_hidden or style.num_id is not None for style in styles)
 
     def _namespaces(self) -> dict[str | None, str]:
         try:
@@ -235,6 +263,8 @@ class _Shapes:
 
     def _read_content(self, content: bytes) -> Paragraph | None:
         """Return the paragraph with this content, or None where it is to be parsed."""
+        if b"vanish" not in content and b"rStyle" not in content:
+            content = _JOINT.sub(b"", content)
         parts = _TEXT.split(content)
         shape = b"\0".join(parts[::2])
         template = self._templates.get(shape)
@@ -356,17 +386,18 @@ def _begin_of_paragraph(buffer: bytes, position: int) -> int:
     return position
 
 
-def _end_of_table(buffer: bytes, start: int) -> int:
-    """Return where the table that begins at `start` ends, with all tables inside it, or -1."""
-    depth, position = 0, start
-    while True:
-        end = buffer.find(_TABLE_END, position)
-        if end < 0:
-            return -1
+def _end_of_table(buffer: bytes, position: int, depth: int) -> tuple[int, int, int]:
+    """Return where the table ends that begins at `position`, or that is open there with a depth, or -1.
+
+    Also return the depth and the place from which a search in a longer buffer goes on.
+    """
+    while (end := buffer.find(_TABLE_END, position)) >= 0:
         depth += buffer.count(_TABLE_BEGIN, position, end) - 1
         position = end + len(_TABLE_END)
         if depth == 0:
-            return position
+            return position, 0, position
+    # Begins behind the last end are counted by the next search.
+    return -1, depth, position
 
 
 def _end_of_paragraph(buffer: bytes, start: int) -> int:
