@@ -113,6 +113,16 @@ def test_contents_lists_are_dropped_by_style_name_in_any_language_and_by_leader(
     assert read(body).text == "no page number here\n\n1 Scope"
 
 
+def test_text_in_the_style_of_a_contents_entry_is_text_where_it_has_no_page_number() -> None:
+    parts = styles_part(style("TOC1", "toc 1"), style("TOCHeading", "TOC Heading"))
+    body = paragraph("Contents", "TOCHeading") + paragraph("1 Scope iv", "TOC1") + paragraph("Foreword text.", "TOC1")
+    assert blocks(body, parts) == [
+        ("contents", "Contents", 0),
+        ("contents", "1 Scope iv", 1),
+        ("paragraph", "Foreword text.", 0),
+    ]
+
+
 def test_lines_of_a_listing_stay_together_with_their_indentation() -> None:
     body = (
         paragraph("A ::= SEQUENCE {", "PL") + paragraph("  b INTEGER", "PL") + paragraph("}", "PL") + paragraph("end")

@@ -20,6 +20,7 @@ CELL_SEPARATOR = "\t"
 _ALTERNATIVES = frozenset(f"{sign}{name}" for sign in "+-" for name in ("AlternateContent", "Choice", "Fallback"))
 _NUMBER_GOES_ON = re.compile(r"\w|\.\d")
 _PAGE_NUMBER = re.compile(r"\t[\divxlc]+$")
+_LAST_NUMBER = re.compile(r"[\t ][\divxlc]+$")
 # A clause number as 3GPP types it, with a tab behind.
 _TYPED_NUMBER = re.compile(r"(?:\d+|[A-Z]\.\d+)(?:\.\d+)*[A-Za-z]?[.)]?\t")
 
@@ -190,8 +191,11 @@ class BlockReader:
         kind, level = style.kind, style.level
         if properties.outline_level is not None and kind in ("paragraph", "heading"):
             kind, level = kind_of_outline(properties.outline_level)
-        if properties.has_dot_leader and _PAGE_NUMBER.search(text):
+        if properties.has_dot_leader and _PAGE_NUMBER.search(text.rstrip()):
             kind = "contents"
+        elif kind == "contents" and level and not _LAST_NUMBER.search(text.rstrip()):
+            # Authors take the style of an entry for text of their own.
+            kind, level = "paragraph", 0
         typed = text.rstrip() if kind == "code" else text.strip()
         label = self._label(properties, style, typed)
         if kind == "heading" and label:

@@ -20,7 +20,8 @@ _MAX_OUTLINE_LEVEL = 8
 class Style:
     """What matters of one style, inherited values included.
 
-    `kind` is one of paragraph, title, heading, caption, code, contents; `numbering_style` is the style that the
+    `kind` is one of paragraph, title, heading, caption, code, contents (level 1 for an entry, 0 for the heading above);
+    `numbering_style` is the style that the
     numbering was inherited from, which the levels of a list name.
     """
 
@@ -50,8 +51,10 @@ class Styles:
 
 
 def _kind_of_name(name: str) -> tuple[str, int] | None:
-    if name.startswith("toc") or name == "table of figures":
+    if name == "toc heading":
         return "contents", 0
+    if name.startswith("toc") or name == "table of figures":
+        return "contents", 1
     if name in _CODE_NAMES:
         return "code", 0
     if name in _CAPTION_NAMES:
