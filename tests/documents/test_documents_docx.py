@@ -208,6 +208,8 @@ def test_a_style_hides_text_unless_the_run_says_otherwise() -> None:
     hidden = run("NO", '<w:rPr><w:rStyle w:val="HidRun"/></w:rPr>')
     body = f'<w:p><w:pPr><w:pStyle w:val="HidToo"/></w:pPr>{run("NO")}{shown}</w:p><w:p>{run("a")}{hidden}</w:p>'
     assert read(body, parts).text == "shown\n\na"
+    plain = run("NO", '<w:rPr><w:rStyle w:val="Other"/></w:rPr>')
+    assert read(f'<w:p><w:pPr><w:pStyle w:val="Hid"/></w:pPr>{plain}{shown}</w:p>', parts).text == "shown"
 
 
 def test_kinds_and_levels_come_from_names_from_what_a_style_is_based_on_and_from_outlines() -> None:

@@ -70,6 +70,15 @@ def test_parts_without_text_harm_none_beside_them() -> None:
     assert text == "E: E=mcb()u holds"
 
 
+def test_equations_that_hold_plain_text_are_written_by_their_own_text_each() -> None:
+    plain = (
+        "<w:p><m:oMath><m:sSup><m:e><m:r><w:t>{}</w:t></m:r></m:e><m:sup>"
+        + sign("2")
+        + "</m:sup></m:sSup></m:oMath></w:p>"
+    )
+    assert read(plain.format("x") + plain.format("x+y")).text == "x^2\n\n(x+y)^2"
+
+
 def test_equations_of_their_own_are_lines_and_equal_shapes_keep_their_own_text() -> None:
     own = f"<m:oMathPara><m:oMath>{sign('a=1')}</m:oMath><m:oMath>{sign('b=2')}</m:oMath></m:oMathPara>"
     bodies = [f"<w:p><m:oMath>{part('sSup', e=sign(base), sup=sign('2'))}</m:oMath></w:p>" for base in ("x", "x+y")]

@@ -38,9 +38,17 @@ def test_a_style_inherits_list_and_level_each_by_itself() -> None:
     assert labels(body, parts) == ["1", "1.1", "1.2", "off"]
 
 
+def test_a_style_without_a_list_of_its_own_has_the_level_of_the_style_that_it_is_based_on() -> None:
+    own = style("Own", "Own", '<w:basedOn w:val="H2"/>')
+    parts = HEADINGS | {"word/styles.xml": HEADINGS["word/styles.xml"].replace("</w:styles>", f"{own}</w:styles>")}
+    assert labels(paragraph("a", "H1") + paragraph("b", "Own"), parts) == ["1", "1.1"]
+
+
 def test_zero_switches_a_number_off_and_an_unknown_list_has_none() -> None:
     body = paragraph("a", "H1") + numbered("off", 0, style="H1") + numbered("odd", 77, 0) + paragraph("b", "H1")
     assert labels(body, HEADINGS) == ["1", "off", "odd", "2"]
+    zero = numbering_part(level_xml(0, "%1."), nums='<w:num w:numId="0"><w:abstractNumId w:val="0"/></w:num>')
+    assert read(numbered("off", 0, 0), zero).text == "off"
 
 
 def test_a_level_that_was_skipped_counts_as_begun() -> None:

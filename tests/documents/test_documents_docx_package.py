@@ -77,6 +77,11 @@ def test_other_encodings_and_byte_order_marks_are_read(encoding: str) -> None:
     assert text_of(zipped(("word/document.xml", xml.encode(encoding)))) == "gr\u00f6\u00dfer \u2264 &"
 
 
+def test_bytes_of_another_encoding_are_not_taken_for_utf8_because_they_could_be() -> None:
+    xml = '<?xml version="1.0" encoding="iso-8859-1"?>' + TEXT.replace("text", "\u00c3\u00b6")
+    assert text_of(zipped(("word/document.xml", xml.encode("iso-8859-1")))) == "\u00c3\u00b6"
+
+
 def test_another_prefix_comments_and_cdata_are_read_like_any_xml() -> None:
     other = TEXT.replace("<w:", "<q:").replace("</w:", "</q:").replace("xmlns:w=", "xmlns:q=")
     assert text_of(zipped(("word/document.xml", other))) == "text"
@@ -84,6 +89,8 @@ def test_another_prefix_comments_and_cdata_are_read_like_any_xml() -> None:
     assert text_of(zipped(("word/document.xml", remark))) == "text"
     raw = TEXT.replace(">text<", "><![CDATA[a </w:p> b]]><")
     assert text_of(zipped(("word/document.xml", raw))) == "a </w:p> b"
+    quoted = TEXT.replace(">text<", "><![CDATA[a <w:t>b</w:t>]]><")
+    assert text_of(zipped(("word/document.xml", quoted))) == "a <w:t>b</w:t>"
     rebound = TEXT.replace("<w:body>", f'<w:body><w:p xmlns:w="other">{run("NO")}</w:p>')
     assert text_of(zipped(("word/document.xml", rebound))) == "text"
 
@@ -110,6 +117,11 @@ def test_a_flipped_letter_in_stored_text_is_damage_although_the_xml_is_fine() ->
 )
 def test_xml_that_is_not_well_formed_is_damage_wherever_it_breaks(body: str) -> None:
     assert reason_of(docx_bytes(body)) == "damaged"
+
+
+def test_a_main_part_that_stops_between_two_paragraphs_is_damage() -> None:
+    for rest in ("</w:body></w:document>", "</w:document>"):
+        assert reason_of(zipped(("word/document.xml", TEXT.removesuffix(rest)))) == "damaged"
 
 
 def test_a_web_page_and_a_rich_text_are_named() -> None:

@@ -74,6 +74,8 @@ def test_deleted_rows_and_cells_are_gone_and_inserted_ones_stay() -> None:
     body = f"<w:tbl>{gone}{added}<w:tr>{cut}{cell(paragraph('kept'))}</w:tr></w:tbl>{paragraph('end')}"
     assert read(body, keep_tables=True).text == "new\nkept\n\nend"
     assert read(body).num_dropped_chars == len("newkept")
+    counted = f"<w:tbl>{gone.replace(paragraph('GONE'), numbered('GONE', 1, 0))}{added}</w:tbl>{numbered('end', 1, 0)}"
+    assert read(counted, numbering_part(level_xml(0, "%1."))).text == "1.\tend"
 
 
 def test_a_table_that_is_only_counted_counts_what_the_kept_one_shows() -> None:
