@@ -193,6 +193,16 @@ def start_actors(name: str, make: Callable[[], TableFunction], config: ActorConf
     return [actor_class.remote(make) for _ in range(config.num_actors)]
 
 
+def _read_op(blocks: Sequence[Any]) -> Any:
+    """Fetch a batch that the driver has put into the object store."""
+
+    def op(batch: pa.Table) -> pa.Table:
+        return ray.get(blocks[batch["index"][0].as_py()])
+
+    op.__name__ = "pairs_read"
+    return op
+
+
 def _engine_op(name: str, actors: Sequence[Any]) -> Any:
     """Pass a batch to one of the engine's actors, chosen by the batch's number."""
 
@@ -235,8 +245,10 @@ def run_wave(
     show.grow(sum(task.num_rows for task in tasks))
     # The tasks only wait for the engines, so they take next to no CPU; two an actor keep each of them busy.
     blocks_args = {"batch_size": None, "batch_format": "pyarrow", "zero_copy_batch": True, "num_cpus": 0.01}
-    dataset = ray.data.from_arrow(blocks)
+    # Not from_arrow: it waits for a task that wants a whole CPU, which for ever is not there beside enough engines.
+    dataset = ray.data.from_items([{"index": index} for index in range(len(blocks))], override_num_blocks=len(blocks))
     dataset.set_name("pairs")
+    dataset = dataset.map_batches(_read_op([ray.put(block) for block in blocks]), **blocks_args)
     for name, actors in (("pairs_generate", generators), ("pairs_validate", validators)):
         dataset = dataset.map_batches(
             _engine_op(name, actors),
