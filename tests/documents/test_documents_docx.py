@@ -99,6 +99,12 @@ def test_special_characters() -> None:
     assert read(body).text == "a\tb\nc-def g fi \u2192\u2264\u2022"
 
 
+def test_signs_that_xml_escapes_are_themselves_in_text_and_in_symbols() -> None:
+    symbol = '<w:r><w:sym w:font="Arial" w:char="0026"/></w:r>'
+    body = f"<w:p>{run('a &lt; b')}{symbol}{run('amp; &#x2264; &#8805; &amp;lt;')}</w:p>"
+    assert read(body).text == "a < b&amp; \u2264 \u2265 &lt;"
+
+
 def test_hidden_text_is_left_out_unless_the_toggle_is_off() -> None:
     hidden = run("HIDDEN", "<w:rPr><w:vanish/></w:rPr>")
     shown = run("shown", '<w:rPr><w:vanish w:val="0"/></w:rPr>')

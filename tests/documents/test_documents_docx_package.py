@@ -112,6 +112,7 @@ def test_a_flipped_letter_in_stored_text_is_damage_although_the_xml_is_fine() ->
         f"{paragraph('a')}<w:tbl><w:tr></w:tbl></w:tr>{paragraph('b')}",
         f"{paragraph('a')}<w:p><w:r><w:t>b & c</w:t></w:r></w:p>",
         f"{paragraph('a')}<w:p><w:r><w:t>b &nbsp; c</w:t></w:r></w:p>",
+        f"{paragraph('a')}<w:p><w:r>\0<w:t>b</w:t></w:r></w:p>",
         f"{paragraph('a')}</w:body></w:document>{paragraph('b')}<w:x><w:x>",
     ],
 )

@@ -16,6 +16,8 @@ from docx_parts import (
     table,
 )
 
+from teleembed_ray.documents.docx import shapes
+
 
 @pytest.mark.parametrize(
     "body",
@@ -108,3 +110,13 @@ def test_a_number_in_a_table_counts_for_the_list_whether_the_table_is_kept_or_no
     styled = parts | styles_part(style("N", "Numbered", '<w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr>'))
     body = paragraph("a", "N") + table(cell(paragraph("b", "N"))) + paragraph("c", "N")
     assert read(body, styled).text == "1.\ta\n\n3.\tc"
+
+
+@pytest.mark.parametrize("block_bytes", [700, 701, 731, 997])
+def test_nothing_depends_on_where_a_block_of_the_file_ends(monkeypatch: pytest.MonkeyPatch, block_bytes: int) -> None:
+    nested = table(cell(paragraph("in") + table(cell(paragraph("deep"))) + paragraph("out")), cell(paragraph("next")))
+    body = "".join(f"{paragraph(f'text {number}')}{nested}" for number in range(40))
+    whole = read(body)
+    monkeypatch.setattr(shapes, "_BLOCK_BYTES", block_bytes)
+    assert read(body) == whole
+    assert whole.num_dropped_chars == 40 * len("indeepoutnext")

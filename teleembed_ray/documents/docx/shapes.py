@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NamedTuple
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape, quoteattr
 
 from lxml import etree
 
@@ -93,10 +93,13 @@ class Unusual(Exception):  # noqa: N818 (it is no error)
 
 
 class _Template(NamedTuple):
-    """What all paragraphs of one shape have in common; the text is that of `pieces`, an int being the n-th text."""
+    """What all paragraphs of one shape have in common.
+
+    The text is that of `pieces`: XML, or the place of a text where a paragraph's markup and texts take turns.
+    """
 
     properties: Properties
-    pieces: tuple[int | str, ...]
+    pieces: tuple[int | bytes, ...]
     anchored: tuple[Any, ...]
     # The pieces are the texts, in order and nothing else.
     is_plain: bool
@@ -210,10 +213,7 @@ class _Shapes:
         if len(self._plain) >= _MAX_SHAPES:
             self._plain.clear()
         self._plain |= new
-        try:
-            return count_chars(clean_prose(_ENTITY.sub(_character, b"".join(parts[1::2]).decode())))
-        except UnicodeDecodeError:
-            raise Unusual from None
+        return count_chars(clean_prose(_text_of(b"".join(parts[1::2]))))
 
     def _is_plain(self, markup: bytes) -> bool:
         """Whether markup in a table neither adds, hides, counts nor refers to anything."""
@@ -273,23 +273,14 @@ class _Shapes:
                 template = self._learn(shape, parts)
             if template is None:
                 return None
-        try:
-            if template.is_plain:
-                text = b"".join(parts[1::2]).decode()
-                if "&" in text:
-                    text = _ENTITY.sub(_character, text)
-            else:
-                pieces = [
-                    piece if isinstance(piece, str) else _ENTITY.sub(_character, parts[2 * piece + 1].decode())
-                    for piece in template.pieces
-                ]
-                text = "".join(pieces)
-        except UnicodeDecodeError:
-            raise Unusual from None
-        return Paragraph(template.properties, clean_prose(text), template.anchored)
+        if template.is_plain:
+            pieces = parts[1::2]
+        else:
+            pieces = [piece if isinstance(piece, bytes) else parts[piece] for piece in template.pieces]
+        return Paragraph(template.properties, clean_prose(_text_of(b"".join(pieces))), template.anchored)
 
     def _learn(self, shape: bytes, parts: list[bytes]) -> _Template | None:
-        if _UNUSUAL.search(shape):
+        if _UNUSUAL.search(shape) or shape.count(b"\0") != len(parts) // 2:
             raise Unusual
         if len(self._templates) >= _MAX_SHAPES:
             self._templates.clear()
@@ -316,9 +307,12 @@ class _Shapes:
             return None
         properties, found, anchored = collect(paragraph, self.styles)
         pieces = tuple(
-            ord(piece) - _FIRST_MARK if len(piece) == 1 and ord(piece) >= _FIRST_MARK else piece for piece in found
+            2 * (ord(piece) - _FIRST_MARK) + 1
+            if len(piece) == 1 and ord(piece) >= _FIRST_MARK
+            else escape(piece).encode()
+            for piece in found
         )
-        is_plain = pieces == tuple(range(len(markup) - 1))
+        is_plain = pieces == tuple(range(1, 2 * len(markup) - 1, 2))
         return _Template(properties, pieces, tuple(anchored), is_plain)
 
     def _step(self, markup: bytes) -> tuple[Event, ...]:
@@ -365,6 +359,15 @@ class _Shapes:
         if name == b"w:cellDel":
             return [Event(DELETED_CELL)]
         return [Event(IMPORTED)] if name == b"w:altChunk" else []
+
+
+def _text_of(xml: bytes) -> str:
+    """Return the text that XML without tags stands for."""
+    try:
+        text = xml.decode()
+    except UnicodeDecodeError:
+        raise Unusual from None
+    return _ENTITY.sub(_character, text) if "&" in text else text
 
 
 def _character(entity: re.Match[str]) -> str:
