@@ -4,8 +4,9 @@
 
 Both sides read the same files from memory, one after the other, in rounds of which each file's median counts. Ours
 reads all that docs/documents.md lists; python-docx joins `document.paragraphs`, so without tables, content controls,
-changes, numbers, notes and equations. Then TS 24.229 (40 MB of XML) is read in a process of its own, for its seconds
-and its peak of memory.
+changes, numbers, notes and equations. Ours counts the characters of tables too: python-docx is timed once with its cells
+read, which is the ratio for the same job. Then TS 24.229 (40 MB of XML) is read in a process of its own, for its
+seconds and its peak of memory.
 """
 
 import importlib
@@ -53,6 +54,13 @@ def theirs(path: Path, data: bytes) -> int:
     return len("\n\n".join(paragraph.text for paragraph in python_docx.Document(io.BytesIO(data)).paragraphs))
 
 
+def theirs_with_tables(path: Path, data: bytes) -> int:
+    """Return the same with the text of tables, which python-docx has cell by cell."""
+    document = python_docx.Document(io.BytesIO(data))
+    cells = (cell.text for table in document.tables for row in table.rows for cell in row.cells)
+    return sum(map(len, cells)) + sum(len(paragraph.text) for paragraph in document.paragraphs)
+
+
 def seconds_of(read: Callable[[Path, bytes], int], path: Path, data: bytes) -> float:
     started = time.perf_counter()
     if not read(path, data):
@@ -85,14 +93,17 @@ def main() -> None:
     is_affordable = costs_of_the_longest()
     rounds = int(os.environ.get("ROUNDS", "5"))
     medians = []
+    same_job = 0.0
     for path in paths:
         data = path.read_bytes()
         pairs = [(seconds_of(ours, path, data), seconds_of(theirs, path, data)) for _ in range(rounds)]
         mine, other = (statistics.median(side) for side in zip(*pairs, strict=True))
         medians.append((mine, other))
+        same_job += seconds_of(theirs_with_tables, path, data)
         print(f"{path.name}: {mine:.3f} s, python-docx {other:.3f} s", flush=True)
     total, total_other = (sum(side) for side in zip(*medians, strict=True))
-    print(f"all {len(paths)} files: {total:.2f} s, python-docx {total_other:.2f} s")
+    print(f"all {len(paths)} files: {total:.2f} s, python-docx {total_other:.2f} s, with tables {same_job:.2f} s")
+    print(f"docx: ratio {same_job / total:.2f} where python-docx reads tables too")
     print(f"docx: ratio {total_other / total:.2f} (floor {FLOOR:.0f})")
     sys.exit(0 if total_other / total >= FLOOR and is_affordable else 1)
 
