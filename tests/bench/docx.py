@@ -4,7 +4,7 @@
 
 Both sides read the same files from memory, one after the other, in rounds of which each file's median counts. Ours
 reads all that docs/documents.md lists; python-docx joins `document.paragraphs`, so without tables, content controls,
-changes, numbers, notes and equations. Ours counts the characters of tables too: python-docx is timed once with its cells
+changes, numbers, notes and equations. Ours counts the characters of tables too: python-docx is timed once with cells
 read, which is the ratio for the same job. Then TS 24.229 (40 MB of XML) is read in a process of its own, for its
 seconds and its peak of memory.
 """
