@@ -73,8 +73,13 @@ def langchain_cut(encoding: tiktoken.Encoding) -> Cut:
 
 
 def without_beginnings(chunks: list[str]) -> list[str]:
-    """Drop each chunk that the next one begins with: after long white space LangChain hands out both."""
-    return [chunk for chunk, after in pairwise([*chunks, ""]) if not after or not after.startswith(chunk)]
+    """Drop each chunk that the next one kept begins with: after long white space LangChain hands out both."""
+    kept: list[str] = []
+    for chunk in chunks:
+        while kept and chunk.startswith(kept[-1]):
+            kept.pop()
+        kept.append(chunk)
+    return kept
 
 
 def read_texts(folder: Path) -> list[tuple[str, str]]:

@@ -66,8 +66,13 @@ def langchain_chunks(text: str, chunk_size: int, overlap: int, separators: tuple
 
 
 def without_beginnings(chunks: list[str]) -> list[str]:
-    """Drop each chunk that the next one begins with: after long white space LangChain hands out both."""
-    return [left for left, right in pairwise([*chunks, None]) if right is None or not right.startswith(left)]
+    """Drop each chunk that the next one kept begins with: after long white space LangChain hands out both."""
+    kept: list[str] = []
+    for chunk in chunks:
+        while kept and chunk.startswith(kept[-1]):
+            kept.pop()
+        kept.append(chunk)
+    return kept
 
 
 @settings(max_examples=600, deadline=None)
