@@ -7,6 +7,7 @@ import io
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 
 from teleembed_ray.documents.document import Unreadable
@@ -126,7 +127,7 @@ def _members(path: str, data: bytes, selects: Callable[[str], bool], depth: int,
             elif name.lower().endswith(f".{SUFFIX}"):
                 yield from _nested(inner, archive, info, selects, depth, budget)
             else:
-                yield Member(inner, lambda info=info: _inflate(archive, info, budget))  # type: ignore[misc]
+                yield Member(inner, partial(_inflate, archive, info, budget))
         if not num_members:
             yield Member(path, _refusal("empty_archive", "it holds no file that the globs select: leave it out"))
 
