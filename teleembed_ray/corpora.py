@@ -48,20 +48,29 @@ def _unused(paths: Iterable[str], config: CorpusConfig) -> tuple[str, ...]:
     )
 
 
+def open_folder(source: str, corpus: str, config: CorpusConfig) -> tuple[Any, str]:
+    """Return the file system and the root of a corpus; raises ConfigError where there is no such folder."""
+    where = f"{source}: corpora.{corpus}.path: {config.path!r}"
+    try:
+        fs, root = fsspec.core.url_to_fs(config.path)
+        is_there = fs.isdir(root)
+    except Exception as error:
+        # Object stores raise errors of their own (no credentials, no such bucket, no connection).
+        raise ConfigError(f"{where}: cannot be listed: {type(error).__name__}: {error}") from None
+    if not is_there:
+        raise ConfigError(f"{where}: there is no such folder")
+    return fs, root
+
+
 def _find(
     source: str, corpus: str, config: CorpusConfig
 ) -> tuple[Any, str, dict[str, dict[str, Any]], tuple[str, ...]]:
     """Return the file system, the root, the details of each file that the globs select, and the globs without use."""
     where = f"{source}: corpora.{corpus}.path: {config.path!r}"
+    fs, root = open_folder(source, corpus, config)
     try:
-        fs, root = fsspec.core.url_to_fs(config.path)
-        if not fs.isdir(root):
-            raise ConfigError(f"{where}: there is no such folder")
         found = fs.find(root, detail=True)
-    except ConfigError:
-        raise
     except Exception as error:
-        # Object stores raise errors of their own (no credentials, no such bucket, no connection).
         raise ConfigError(f"{where}: cannot be listed: {type(error).__name__}: {error}") from None
     prefix = root.rstrip("/") + "/"
     relative = {str(name).removeprefix(prefix): detail for name, detail in found.items()}

@@ -15,7 +15,7 @@ from typing import Any
 
 import teleembed_ray
 from teleembed_ray.config import RunConfig, load_config
-from teleembed_ray.corpora import list_corpus
+from teleembed_ray.corpora import list_corpus, open_folder
 from teleembed_ray.errors import ArtifactError, ConfigError
 from teleembed_ray.lake import Lake
 from teleembed_ray.models import resolve_models
@@ -92,6 +92,10 @@ def prepare(path: Path, assignments: Sequence[str], stages: Sequence[Stage], pro
     lake = Lake(config.lake)
     lake.check_usable()
     _check_folders(config, path)
+    if config.demo is None:
+        # Before the lake is made: a folder that is missing leaves nothing behind.
+        for name, corpus in config.corpora.items():
+            open_folder(str(path), name, corpus)
     if write:
         lake.create()
         if config.demo is not None:
