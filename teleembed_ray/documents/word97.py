@@ -80,25 +80,44 @@ def _refuse_what_is_no_readable_word_file(data: bytes) -> None:
         raise Unreadable("encrypted", "it is protected by a password: save it without one")
 
 
+class _Termination:
+    """SIGTERM for the reading process ends the converter; the process itself leaves when its folder is gone.
+
+    An exception raised by the handler could come while the folder is being removed, and leave a half of it.
+    """
+
+    def __init__(self) -> None:
+        self.is_asked = False
+        self.converter: subprocess.Popen[bytes] | None = None
+
+    def __call__(self, _number: int, _frame: FrameType | None) -> None:
+        self.is_asked = True
+        self.end_converter()
+
+    def end_converter(self) -> None:
+        """End the converter and all that it started."""
+        if self.converter is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.converter.pid, signal.SIGKILL)
+
+
 @contextmanager
-def _exit_on_sigterm() -> Iterator[None]:
-    """Turn SIGTERM into SystemExit, so that the converter is ended and the folder removed before this process goes."""
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    # Python takes handlers in the main thread only.
+def _exit_on_sigterm() -> Iterator[_Termination]:
+    """Leave by SystemExit where SIGTERM came in between; Python takes handlers in the main thread only."""
+    termination = _Termination()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield termination
         return
-    before = signal.signal(signal.SIGTERM, leave)
+    before = signal.signal(signal.SIGTERM, termination)
     try:
-        yield
+        yield termination
     finally:
         signal.signal(signal.SIGTERM, before)
+        if termination.is_asked:
+            raise SystemExit(128 + signal.SIGTERM)
 
 
-def _run(command: list[str], log: Path, timeout_s: float) -> int:
+def _run(command: list[str], log: Path, timeout_s: float, termination: _Termination) -> int:
     """Run a command in a process group of its own, which is ended as a whole; raises subprocess.TimeoutExpired."""
     # A hostile document finds no credentials in the environment of its converter.
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
@@ -111,13 +130,18 @@ def _run(command: list[str], log: Path, timeout_s: float) -> int:
             env=environment | {"LC_ALL": "C.UTF-8"},
             start_new_session=True,
         )
+        termination.converter = process
         try:
+            if termination.is_asked:
+                termination.end_converter()
             return process.wait(timeout_s)
         except BaseException:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            termination.end_converter()
             process.wait()
             raise
+        finally:
+            # Its number may be another process's from now on.
+            termination.converter = None
 
 
 def to_docx(data: bytes, suffix: str, timeout_s: float = DEFAULT_TIMEOUT_S) -> bytes:
@@ -128,7 +152,10 @@ def to_docx(data: bytes, suffix: str, timeout_s: float = DEFAULT_TIMEOUT_S) -> b
     program = find_soffice()
     if program is None:
         raise Unreadable("no_converter", f"LibreOffice, which reads .{suffix}, is not installed: {HOW_TO_INSTALL}")
-    with _exit_on_sigterm(), tempfile.TemporaryDirectory(prefix="teleembed-", ignore_cleanup_errors=True) as name:
+    with (
+        _exit_on_sigterm() as termination,
+        tempfile.TemporaryDirectory(prefix="teleembed-", ignore_cleanup_errors=True) as name,
+    ):
         folder = Path(name)
         source, log, made = folder / f"document.{suffix}", folder / "log", folder / "out" / "document.docx"
         source.write_bytes(data)
@@ -141,7 +168,7 @@ def to_docx(data: bytes, suffix: str, timeout_s: float = DEFAULT_TIMEOUT_S) -> b
             *("--convert-to", "docx:MS Word 2007 XML", "--outdir", str(made.parent), str(source)),
         ]
         try:
-            status = _run(command, log, timeout_s)
+            status = _run(command, log, timeout_s, termination)
         except subprocess.TimeoutExpired:
             raise Unreadable(
                 "timeout",

@@ -124,6 +124,19 @@ def test_the_limit_of_a_file_ends_reader_and_converter_and_empties_the_folder(fa
     assert leftovers(fake) == []
 
 
+def test_an_end_that_is_asked_for_while_the_folder_is_removed_leaves_no_half_of_it(fake: Path) -> None:
+    # Both limits are reached at once, and removing so many files takes longer than the time between them.
+    many = "import os, sys; [open(f'{sys.argv[1]}/{number}', 'w').close() for number in range(30_000)]"
+    install(
+        fake,
+        f'for out; do [ "$before" = --outdir ] && break; before="$out"; done; mkdir -p "$out"; '
+        f'{sys.executable} -c "{many}" "$out"; sleep 1000',
+    )
+    with pytest.raises(Unreadable, match="timeout"):
+        read_isolated("a.doc", RTF, limits=Limits(timeout_s=3.0))
+    assert leftovers(fake) == []
+
+
 def test_the_memory_of_a_converter_counts(fake: Path) -> None:
     install(fake, f"exec {sys.executable} -c \"x = b'x' * (700 << 20); import time; time.sleep(1000)\"")
     with pytest.raises(Unreadable, match="too_much_memory"):
