@@ -3,11 +3,12 @@
     make bench NAME=pipeline [DOCUMENTS=6] [ROUNDS=3]
 
 Both sides read the same demo corpus and write the same documents, chunks, candidates (one a chunk that the pipeline
-tried, in the same batches), vectors and rankings. The bare side is one process that calls the kernels part by part on
-all cores, without Ray, lake or receipts; its time starts when all is imported and ends with the last kernel, loading of
-models included. It runs each language model on all cores where an actor of the pipeline has one, so the texts of their
-replies may differ in a word; how many rows there are does not. The pipeline's time is that of `teleembed run` as a user
-meets it: interpreter start, Ray start, every stage, the page. Rounds are interleaved and medians compared.
+tried, in the same batches), vectors, rankings and audits. The bare side is one process that calls the kernels part by
+part on all cores, without Ray, lake or receipts; its time starts when all is imported and ends with the last kernel,
+loading of models included. It runs each language model on all cores where an actor of the pipeline has one, so the
+texts of their replies may differ in a word; how many rows there are does not. The pipeline's time is that of
+`teleembed run` as a user meets it: interpreter start, Ray start, every stage, the page. Rounds are interleaved and
+medians compared.
 """
 
 import os
@@ -21,9 +22,15 @@ from pathlib import Path
 import pyarrow as pa
 import torch
 
-from teleembed_ray import ids
-from teleembed_ray.chunking.kernel import chunk_table
+from teleembed_ray import ids, schemas
+from teleembed_ray.audit.audits import audits_table
+from teleembed_ray.audit.languages import languages_table
+from teleembed_ray.audit.shingles import shingles
+from teleembed_ray.audit.sketches import sketches_table
+from teleembed_ray.audit.twins import twins_table
+from teleembed_ray.chunking.kernel import chunk_table, size_window
 from teleembed_ray.chunking.separators import KEEP_SEPARATOR, SEPARATORS
+from teleembed_ray.config import AuditConfig
 from teleembed_ray.documents.kernel import documents_table
 from teleembed_ray.embedding.encoder import load_encoder
 from teleembed_ray.embedding.kernel import embed_chunks_table, embed_questions_table
@@ -80,6 +87,7 @@ def bare_kernels(config_path: Path, tried: set[str]) -> tuple[dict[str, float], 
     def lap(step: str) -> None:
         seconds[step] = time.monotonic() - started - sum(seconds.values())
 
+    texts: dict[str, list[pa.Table]] = {}
     chunks: dict[str, list[pa.Table]] = {}
     for corpus, listing in plan.listings.items():
         kind = config.corpora[corpus].separators
@@ -92,6 +100,7 @@ def bare_kernels(config_path: Path, tried: set[str]) -> tuple[dict[str, float], 
             documents = documents_table(pa.Table.from_pylist(rows, schema=schema))
             documents = documents.filter(pa.compute.is_null(documents["reason"]))
             made = chunk_table(documents, 512, 50, 0.5, 1.5, SEPARATORS[kind], KEEP_SEPARATOR[kind])
+            texts.setdefault(corpus, []).append(documents)
             chunks.setdefault(corpus, []).append(made.filter(pa.compute.is_null(made["reason"])))
     lap("ingest, chunk")
     pairs_by_corpus = make_pairs(run, chunks, tried)
@@ -112,7 +121,25 @@ def bare_kernels(config_path: Path, tried: set[str]) -> tuple[dict[str, float], 
             ]
         merge_hits(pa.concat_tables(hits), 100)
         lap(f"embed, index, retrieve {source.card.name}")
+    for corpus, parts in chunks.items():
+        audit(config.audit, texts[corpus], pa.concat_tables(parts), corpus)
+    lap("audit")
     return seconds, sum(part.num_rows for parts in chunks.values() for part in parts)
+
+
+def audit(config: AuditConfig, documents: list[pa.Table], chunks: pa.Table, corpus: str) -> pa.Table:
+    """Audit one corpus, as the stage does."""
+    for part in documents:
+        languages_table(part, config.min_language_confidence)
+    sketches = sketches_table(chunks, config.shingle_words)
+    text_of = dict(zip(chunks["chunk_id"].to_pylist(), chunks["text"].to_pylist(), strict=True))
+    twins = twins_table(
+        sketches,
+        lambda chunk_ids: {chunk_id: shingles(text_of[chunk_id], config.shingle_words) for chunk_id in chunk_ids},
+        config.near_threshold,
+    )
+    rejects = schemas.REJECTS.empty_table()
+    return audits_table(sketches, twins, rejects, corpus=corpus, chunk_size=512, window=size_window(512, 0.5, 1.5))
 
 
 def make_pairs(run: Run, chunks: dict[str, list[pa.Table]], tried: set[str]) -> dict[str, pa.Table]:
