@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 # A raw text, or chat messages with "role" and "content".
 Prompt = str | Sequence[Mapping[str, str]]
@@ -10,14 +10,29 @@ FinishReason = Literal["stop", "length", "error"]
 
 
 @dataclass(frozen=True)
+class Sampling:
+    """How a reply is drawn: greedy at temperature 0; `seed` matters above it."""
+
+    max_tokens: int
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
 class Reply:
-    """What became of one prompt; `error` is set, and `text` empty, exactly when `finish_reason` is "error"."""
+    """What became of one prompt; `error` is set, and `text` empty, exactly when `finish_reason` is "error".
+
+    `error` opens with one fixed word and a colon: prompt_too_long, refused, or engine_error for all else.
+    `num_requests` counts what was sent for it: above 1 there were retries.
+    """
 
     text: str
     finish_reason: FinishReason
     num_prompt_tokens: int
     num_output_tokens: int
     error: str | None = None
+    num_requests: int = 1
 
 
 @dataclass(frozen=True)
@@ -42,8 +57,13 @@ class Engine(Protocol):
         """Revision of the weights, null where none is known."""
         ...
 
-    def generate(self, prompts: Sequence[Prompt], max_tokens: int, temperature: float, seed: int) -> list[Reply]:
-        """prompts -> replies, one each in the same order; greedy at temperature 0."""
+    def generate(
+        self, prompts: Sequence[Prompt], sampling: Sampling, schema: Mapping[str, Any] | None = None
+    ) -> list[Reply]:
+        """prompts -> replies, one each in the same order.
+
+        An engine that can hold a model to a JSON schema does so; what it cannot hold it to is left to the parser.
+        """
         ...
 
     def weigh_yes_no(self, prefixes: Sequence[str], endings: Sequence[Sequence[str]]) -> list[YesNo]:

@@ -8,7 +8,7 @@ Shape suffixes: B prompts of a batch, E endings, T tokens.
 """
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache, Gene
 
 from teleembed_ray import ids
 from teleembed_ray.errors import ConfigError
-from teleembed_ray.llm.protocol import Prompt, Reply, YesNo
+from teleembed_ray.llm.protocol import Prompt, Reply, Sampling, YesNo
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 YES, NO = " yes", " no"
@@ -64,42 +64,46 @@ class TransformersEngine:
         has_two = len(tokens) > 1 and tokens[0] == tokens[1] == self.tokenizer.bos_token_id
         return tokens[1:] if has_two else tokens
 
-    def generate(self, prompts: Sequence[Prompt], max_tokens: int, temperature: float, seed: int) -> list[Reply]:
-        """prompts -> replies, one each in the same order; greedy at temperature 0.
+    def generate(
+        self, prompts: Sequence[Prompt], sampling: Sampling, schema: Mapping[str, Any] | None = None
+    ) -> list[Reply]:
+        """prompts -> replies, one each in the same order; the result is a function of the arguments.
 
         A prompt whose tokens and `max_tokens` together exceed `max_model_len` is answered by an error, unseen by the
-        model. The result is a function of the arguments.
+        model. Transformers cannot hold a model to a schema, so `schema` changes nothing.
         """
         encoded = [self.encode(prompt) for prompt in prompts]
         replies: dict[int, Reply] = {}
         for index, tokens in enumerate(encoded):
-            if len(tokens) + max_tokens > self.max_model_len:
-                detail = f"{len(tokens)} prompt tokens + {max_tokens} exceed max_model_len {self.max_model_len}"
+            if len(tokens) + sampling.max_tokens > self.max_model_len:
+                detail = (
+                    f"{len(tokens)} prompt tokens + {sampling.max_tokens} exceed max_model_len {self.max_model_len}"
+                )
                 replies[index] = Reply("", "error", len(tokens), 0, f"prompt_too_long: {detail}")
         fitting = [index for index in range(len(encoded)) if index not in replies]
         for batch in cut_batches({index: len(encoded[index]) for index in fitting}, MAX_BATCH_TOKENS):
-            written = self._generate_batch([encoded[index] for index in batch], max_tokens, temperature, seed)
+            written = self._generate_batch([encoded[index] for index in batch], sampling)
             replies.update(zip(batch, written, strict=True))
         return [replies[index] for index in range(len(prompts))]
 
-    def _generate_batch(
-        self, encoded: Sequence[list[int]], max_tokens: int, temperature: float, seed: int
-    ) -> list[Reply]:
+    def _generate_batch(self, encoded: Sequence[list[int]], sampling: Sampling) -> list[Reply]:
         pad, eos = self.tokenizer.pad_token_id, self.model.generation_config.eos_token_id
         length = max(map(len, encoded))
         # Padding stands on the left, so that every prompt ends where its reply begins.
         tokens_BT = torch.tensor([[pad] * (length - len(tokens)) + tokens for tokens in encoded])
         mask_BT = torch.tensor([[0] * (length - len(tokens)) + [1] * len(tokens) for tokens in encoded])
+        is_sampled = sampling.temperature > 0
         config = GenerationConfig(
-            max_new_tokens=max_tokens,
-            do_sample=temperature > 0,
-            temperature=temperature if temperature > 0 else None,
-            top_k=0 if temperature > 0 else None,
+            max_new_tokens=sampling.max_tokens,
+            do_sample=is_sampled,
+            temperature=sampling.temperature if is_sampled else None,
+            top_p=sampling.top_p if is_sampled else None,
+            top_k=0 if is_sampled else None,
             eos_token_id=eos,
             pad_token_id=pad,
         )
         # Samples depend on what is asked, not on what this process drew before.
-        content = ids.digest(seed, *(token for tokens in encoded for token in tokens))
+        content = ids.digest(sampling.seed, *(token for tokens in encoded for token in tokens))
         with torch.random.fork_rng(), torch.inference_mode():
             torch.manual_seed(int(content[:15], 16))
             out_BT = self.model.generate(

@@ -7,13 +7,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from teleembed_ray import ids, schemas
-from teleembed_ray.llm.protocol import Engine
+from teleembed_ray.llm.protocol import Engine, Sampling
 from teleembed_ray.questions.parse import FAILED, copies_example, is_clean, parse_question, parse_verdict
 from teleembed_ray.questions.prompts import (
     CONTENT_FREE,
     CRITERIA,
     FEW_SHOT_ENDINGS,
     PROMPT_VERSION,
+    VERDICT_SCHEMA,
     few_shot_prefix,
     generator_messages,
     validator_messages,
@@ -50,9 +51,7 @@ Row = dict[str, Any]
 def generate_table(
     chunks: pa.Table,
     engine: Engine,
-    max_tokens: int = 64,
-    temperature: float = 0.0,
-    seed: int = 0,
+    sampling: Sampling,
     max_chunk_chars: int | None = None,
 ) -> pa.Table:
     """chunks -> questions (schema QUESTIONS), one row a chunk in input order; the engine gets the whole table at once.
@@ -62,7 +61,7 @@ def generate_table(
     """
     rows = chunks.select(["chunk_id", "doc_id", "corpus", "chunk_size", "text"]).to_pylist()
     prompts = [generator_messages(excerpt(row["text"], max_chunk_chars)) for row in rows]
-    replies = engine.generate(prompts, max_tokens, temperature, seed)
+    replies = engine.generate(prompts, sampling)
     _check_count(engine, len(rows), len(replies))
     for row, reply in zip(rows, replies, strict=True):
         row.update(
@@ -88,9 +87,7 @@ def validate_table(
     questions: pa.Table,
     engine: Engine,
     style: str,
-    max_tokens: int = 256,
-    temperature: float = 0.0,
-    seed: int = 0,
+    sampling: Sampling,
     thresholds: Mapping[str, float] = THRESHOLDS,
     habit: Sequence[float] | None = None,
 ) -> pa.Table:
@@ -109,7 +106,7 @@ def validate_table(
     if style == "few_shot":
         _judge_few_shot(judged, engine, thresholds, habit)
     elif style == "json":
-        _judge_json(judged, engine, max_tokens, temperature, seed)
+        _judge_json(judged, engine, sampling)
     else:
         raise ValueError(f"style {style!r}: must be json or few_shot")
     for row in rows:
@@ -126,9 +123,9 @@ def validate_table(
     return pa.Table.from_pylist(rows, schemas.CANDIDATES)
 
 
-def _judge_json(rows: list[Row], engine: Engine, max_tokens: int, temperature: float, seed: int) -> None:
+def _judge_json(rows: list[Row], engine: Engine, sampling: Sampling) -> None:
     prompts = [validator_messages(row["text"], row["question"]) for row in rows]
-    replies = engine.generate(prompts, max_tokens, temperature, seed) if prompts else []
+    replies = engine.generate(prompts, sampling, VERDICT_SCHEMA) if prompts else []
     _check_count(engine, len(rows), len(replies))
     for row, reply in zip(rows, replies, strict=True):
         row["num_prompt_tokens"] += reply.num_prompt_tokens

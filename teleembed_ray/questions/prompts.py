@@ -4,8 +4,9 @@ A change of any text here is a change of PROMPT_VERSION, which stands in every p
 """
 
 from collections.abc import Mapping
+from typing import Any
 
-PROMPT_VERSION = "2026-1"
+PROMPT_VERSION = "2026-2"
 
 # The four things that must hold (Section III-C); columns of the candidates table, in this order.
 CRITERIA = ("substantive", "specific", "answerable", "top_result")
@@ -63,6 +64,18 @@ Passage:
 {chunk}
 
 Question: {question}"""
+
+# What an engine that can constrain its model holds the validator to. The reasoning comes first, so that the verdicts
+# follow from it, and is bounded, so that runaway text does not eat the verdicts' tokens.
+VERDICT_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "reasoning": {"type": "string", "maxLength": 600},
+        **{name: {"type": "boolean"} for name in CRITERIA},
+    },
+    "required": ["reasoning", *CRITERIA],
+    "additionalProperties": False,
+}
 
 # What a base model gets in place of passage and question to learn what it says by habit (contextual calibration).
 CONTENT_FREE = ("N/A", "", "[text]")

@@ -22,6 +22,7 @@ import ray.data
 from teleembed_ray import ids, schemas
 from teleembed_ray.config import ActorConfig, LlmConfig, ValidatorConfig
 from teleembed_ray.lake import File, Lake, Partition
+from teleembed_ray.llm.protocol import Sampling
 from teleembed_ray.models import ModelSource
 from teleembed_ray.pipeline import Cell, Plan, RunContext, Stage, make_cell
 from teleembed_ray.questions.kernel import few_shot_habit, generate_table, select_pairs, validate_table
@@ -52,9 +53,9 @@ def replies_cell(plan: Plan, corpus: str, size: int) -> Cell:
     """The replies behind a cell, whatever its quota: they stay in the lake, and only ever grow."""
     pairs = plan.config.pairs
     settings = {
-        "generator": pairs.generator.model_dump(mode="json"),
+        "generator": pairs.generator.shaping_values(),
         "generator_revision": plan.generator.revision,
-        "validator": pairs.validator.model_dump(mode="json"),
+        "validator": pairs.validator.shaping_values(),
         "validator_revision": plan.validator.revision,
         "batch_size": pairs.batch_size,
         "max_chunk_chars": pairs.max_chunk_chars,
@@ -141,6 +142,11 @@ def read_batches(lake: Lake, pool: Pool, batches: Sequence[int]) -> list[pa.Tabl
     return [rows.take([row_of[chunk_id] for chunk_id in pool.batch(batch)]) for batch in batches]
 
 
+def sampling_of(config: LlmConfig, seed: int) -> Sampling:
+    """Return how a model's replies are drawn."""
+    return Sampling(config.max_tokens, config.temperature, config.top_p, seed)
+
+
 def make_generator(source: ModelSource, config: LlmConfig, seed: int, max_chunk_chars: int | None) -> TableFunction:
     """Load the generator and return chunks -> questions."""
     # Imported here, so that a run which finds all pairs done does not wait for torch.
@@ -150,9 +156,7 @@ def make_generator(source: ModelSource, config: LlmConfig, seed: int, max_chunk_
     return partial(
         generate_table,
         engine=engine,
-        max_tokens=config.max_tokens,
-        temperature=config.temperature,
-        seed=seed,
+        sampling=sampling_of(config, seed),
         max_chunk_chars=max_chunk_chars,
     )
 
@@ -167,9 +171,7 @@ def make_validator(source: ModelSource, config: ValidatorConfig, seed: int) -> T
         validate_table,
         engine=engine,
         style=config.style,
-        max_tokens=config.max_tokens,
-        temperature=config.temperature,
-        seed=seed,
+        sampling=sampling_of(config, seed),
         habit=habit,
     )
 

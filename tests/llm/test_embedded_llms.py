@@ -3,6 +3,7 @@
 import pytest
 
 from teleembed_ray.demo.models import embedded_available, embedded_model
+from teleembed_ray.llm.protocol import Sampling
 from teleembed_ray.llm.transformers_engine import TransformersEngine, load_transformers_engine
 from teleembed_ray.questions.prompts import CRITERIA, FEW_SHOT_ENDINGS, few_shot_prefix, generator_messages
 
@@ -23,10 +24,10 @@ def test_smollm2_writes_a_question_twice_the_same_with_one_start_token_a_turn() 
     starts = [token for token in ids if token == engine.tokenizer.convert_tokens_to_ids("<|im_start|>")]
     # One for each message and one for the reply: none was added in front.
     assert len(starts) == len(messages) + 1
-    replies = engine.generate([messages], 32, 0.0, 0)
+    replies = engine.generate([messages], Sampling(32, 0.0, seed=0))
     assert replies[0].finish_reason == "stop"
     assert replies[0].text.endswith("?")
-    assert engine.generate([messages], 32, 0.0, 0) == replies
+    assert engine.generate([messages], Sampling(32, 0.0, seed=0)) == replies
 
 
 @pytest.mark.models

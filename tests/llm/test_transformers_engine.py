@@ -15,6 +15,7 @@ from transformers import (
 )
 
 from teleembed_ray.errors import ConfigError
+from teleembed_ray.llm.protocol import Sampling
 from teleembed_ray.llm.transformers_engine import (
     MAX_BATCH_TOKENS,
     TransformersEngine,
@@ -79,7 +80,7 @@ def plain_greedy(engine: TransformersEngine, tokens: list[int], num_tokens: int)
 
 def test_greedy_replies_in_a_padded_batch_are_those_of_a_plain_forward_pass(engine: TransformersEngine) -> None:
     prompts = [text(3), text(30, 5), text(11, 9), text(1, 2)]
-    replies = engine.generate(prompts, 12, 0.0, 0)
+    replies = engine.generate(prompts, Sampling(12, 0.0, seed=0))
     expected = [plain_greedy(engine, engine.encode(prompt), 12) for prompt in prompts]
     assert [reply.text for reply in replies] == [
         engine.tokenizer.decode(tokens, skip_special_tokens=True) for tokens in expected
@@ -99,15 +100,15 @@ def test_what_stands_after_the_end_token_is_padding_and_no_text(engine: Transfor
 
 def test_a_prompt_one_token_too_long_is_an_error_and_the_others_are_served(engine: TransformersEngine) -> None:
     # 64 tokens in all: BOS + 53 words + 10 new ones fit, one word more does not.
-    replies = engine.generate([text(53), text(54), text(3)], 10, 0.0, 0)
+    replies = engine.generate([text(53), text(54), text(3)], Sampling(10, 0.0, seed=0))
     assert [reply.finish_reason == "error" for reply in replies] == [False, True, False]
     assert replies[1].text == ""
     assert (replies[1].error or "").startswith("prompt_too_long: 55 prompt tokens + 10")
-    assert replies[2] == engine.generate([text(3)], 10, 0.0, 0)[0]
+    assert replies[2] == engine.generate([text(3)], Sampling(10, 0.0, seed=0))[0]
 
 
 def test_nothing_asked_is_nothing_answered(engine: TransformersEngine) -> None:
-    assert engine.generate([], 10, 0.0, 0) == []
+    assert engine.generate([], Sampling(10, 0.0, seed=0)) == []
     assert engine.weigh_yes_no([], []) == []
 
 
@@ -148,11 +149,11 @@ def test_a_chat_template_with_bos_gives_one_bos(engine: TransformersEngine) -> N
 def test_samples_follow_the_seed_and_leave_the_process_generator_alone(engine: TransformersEngine) -> None:
     torch.manual_seed(3)
     state = torch.random.get_rng_state()
-    first = engine.generate([text(6)], 20, 5.0, 1)
+    first = engine.generate([text(6)], Sampling(20, 5.0, seed=1))
     assert torch.equal(torch.random.get_rng_state(), state)
     torch.manual_seed(4)
-    assert engine.generate([text(6)], 20, 5.0, 1) == first
-    assert engine.generate([text(6)], 20, 5.0, 2) != first
+    assert engine.generate([text(6)], Sampling(20, 5.0, seed=1)) == first
+    assert engine.generate([text(6)], Sampling(20, 5.0, seed=2)) != first
 
 
 def test_a_base_model_without_a_template_refuses_chat_messages(tmp_path: Path, folder: Path) -> None:

@@ -1,14 +1,15 @@
 """Kernels with a scripted engine: one row in, one row out, whatever the engine does."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from teleembed_ray import ids, schemas
-from teleembed_ray.llm.protocol import Prompt, Reply, YesNo
+from teleembed_ray.llm.protocol import Prompt, Reply, Sampling, YesNo
 from teleembed_ray.questions.kernel import (
     acceptance_summary,
     excerpt,
@@ -19,6 +20,7 @@ from teleembed_ray.questions.kernel import (
 )
 from teleembed_ray.questions.prompts import CRITERIA, FEW_SHOT_ENDINGS
 
+SAMPLING = Sampling(64)
 ALL_TRUE = dict.fromkeys(CRITERIA, True)
 
 
@@ -37,7 +39,9 @@ class ScriptedEngine:
     asked: list[str] = field(default_factory=list)
     extra: int = 0
 
-    def generate(self, prompts: Sequence[Prompt], max_tokens: int, temperature: float, seed: int) -> list[Reply]:
+    def generate(
+        self, prompts: Sequence[Prompt], sampling: Sampling, schema: Mapping[str, Any] | None = None
+    ) -> list[Reply]:
         texts = [prompt if isinstance(prompt, str) else prompt[-1]["content"] for prompt in prompts]
         self.asked += texts
         return [self.reply(text) for text in texts] + [written("")] * self.extra
@@ -81,7 +85,7 @@ def judge(prompt: str) -> Reply:
 def test_every_chunk_comes_out_once_with_its_own_verdict() -> None:
     texts = ["about T300", "about T301", "about T302", "TOO LONG", "CRASH", "SILENT", "VAGUE"]
     generator, validator = ScriptedEngine(ask), ScriptedEngine(judge, name="judge")
-    out = validate_table(generate_table(chunks_of(*texts), generator), validator, "json")
+    out = validate_table(generate_table(chunks_of(*texts), generator, SAMPLING), validator, "json", SAMPLING)
     assert out.schema == schemas.CANDIDATES
     assert dict(zip(out["chunk_id"].to_pylist(), out["verdict"].to_pylist(), strict=True)) == {
         "c0": "accepted",
@@ -105,20 +109,27 @@ def test_every_chunk_comes_out_once_with_its_own_verdict() -> None:
 
 def test_the_validator_is_not_asked_about_what_a_rule_refused() -> None:
     validator = ScriptedEngine(judge)
-    validate_table(generate_table(chunks_of("VAGUE", "SILENT", "about T300"), ScriptedEngine(ask)), validator, "json")
+    validate_table(
+        generate_table(chunks_of("VAGUE", "SILENT", "about T300"), ScriptedEngine(ask), SAMPLING),
+        validator,
+        "json",
+        SAMPLING,
+    )
     assert len(validator.asked) == 1
 
 
 def test_a_table_of_refused_questions_needs_no_validator() -> None:
     for style in ("json", "few_shot"):
         validator = ScriptedEngine(judge)
-        out = validate_table(generate_table(chunks_of("VAGUE"), ScriptedEngine(ask)), validator, style)
+        out = validate_table(
+            generate_table(chunks_of("VAGUE"), ScriptedEngine(ask), SAMPLING), validator, style, SAMPLING
+        )
         assert (out.num_rows, validator.asked) == (1, [])
 
 
 def test_one_reply_too_many_is_refused_and_not_shifted() -> None:
     with pytest.raises(RuntimeError, match="3 replies to 2 prompts"):
-        generate_table(chunks_of("about T300", "about T301"), ScriptedEngine(ask, extra=1))
+        generate_table(chunks_of("about T300", "about T301"), ScriptedEngine(ask, extra=1), SAMPLING)
 
 
 def test_few_shot_subtracts_the_habit_of_saying_yes() -> None:
@@ -131,7 +142,9 @@ def test_few_shot_subtracts_the_habit_of_saying_yes() -> None:
 
     engine = ScriptedEngine(ask, odds)
     assert few_shot_habit(engine) == (1.0, 1.0, 1.0, 1.0)
-    out = validate_table(generate_table(chunks_of("about T300", "about T301", "T302"), engine), engine, "few_shot")
+    out = validate_table(
+        generate_table(chunks_of("about T300", "about T301", "T302"), engine, SAMPLING), engine, "few_shot", SAMPLING
+    )
     # T302 gets what habit gives and no more, which is not above the threshold.
     assert out["verdict"].to_pylist() == ["accepted", "not_top_result", "not_substantive"]
     assert (
@@ -144,7 +157,10 @@ def test_few_shot_subtracts_the_habit_of_saying_yes() -> None:
 def accepted_rows(num_rows: int) -> tuple[pa.Table, pa.Table]:
     chunks = chunks_of(*(f"about T3{i:02}" for i in range(num_rows)))
     return validate_table(
-        generate_table(chunks, ScriptedEngine(ask)), ScriptedEngine(lambda _: written(json.dumps(ALL_TRUE))), "json"
+        generate_table(chunks, ScriptedEngine(ask), SAMPLING),
+        ScriptedEngine(lambda _: written(json.dumps(ALL_TRUE))),
+        "json",
+        SAMPLING,
     ), chunks
 
 
@@ -168,9 +184,10 @@ def test_more_quota_only_adds_pairs() -> None:
 
 def test_acceptance_counts_every_candidate() -> None:
     out = validate_table(
-        generate_table(chunks_of("about T300", "about T301", "SILENT", "SILENT"), ScriptedEngine(ask)),
+        generate_table(chunks_of("about T300", "about T301", "SILENT", "SILENT"), ScriptedEngine(ask), SAMPLING),
         ScriptedEngine(judge),
         "json",
+        SAMPLING,
     )
     assert acceptance_summary(out).select(["verdict", "num_questions", "fraction"]).to_pylist() == [
         {"verdict": "empty", "num_questions": 2, "fraction": 0.5},
