@@ -64,8 +64,8 @@ corpora:
   stack: {{path: {folder}/documents/stack, separators: code}}
 chunk: {{sizes: [512]}}
 pairs:
-  per_cell: 12
-  batch_size: 8
+  per_cell: 24
+  batch_size: 4
   max_chunk_chars: 1600
   generator: {{model: "embedded:SmolLM2-135M-Instruct", max_tokens: 40, dtype: bfloat16}}
   validator: {{model: "embedded:gemma-3-270m", style: few_shot, dtype: bfloat16}}
