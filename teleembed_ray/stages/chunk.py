@@ -58,7 +58,13 @@ def run(context: RunContext, cells: list[Cell]) -> None:
         corpus, size = str(cell.keys["corpus"]), int(cell.keys["chunk_size"])
         documents = context.partition(context.plan.find("documents", corpus=corpus))
         tasks = [
-            PartTask(cell.fingerprint, index, (f"{documents.path}/{file.name}", size, cell.settings), file.num_rows)
+            PartTask(
+                cell.fingerprint,
+                index,
+                (f"{documents.path}/{file.name}", size, cell.settings),
+                file.num_rows,
+                file.num_bytes,
+            )
             for index, file in enumerate(documents.files)
             if file.num_rows
         ]

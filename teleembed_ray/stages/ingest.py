@@ -149,6 +149,7 @@ def run(context: RunContext, cells: list[Cell]) -> None:
                 index,
                 (corpus, url, [(file.path, file.digest != NOT_REGULAR) for file in files]),
                 len(files),
+                sum(file.num_bytes for file in files),
             )
             for index, files in enumerate(cut(context.plan.listings[corpus].files))
         ]

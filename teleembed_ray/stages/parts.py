@@ -33,12 +33,16 @@ Write = Callable[[Lake, "PartTask", pa.Table], list[File]]
 
 @dataclass(frozen=True)
 class PartTask:
-    """One part to compute: the cell's fingerprint, the part's index and what the reader needs to find its input."""
+    """One part to compute: the cell's fingerprint, the part's index and what the reader needs to find its input.
+
+    `num_bytes` is the size of the input where parts differ much in it.
+    """
 
     fingerprint: str
     part: int
     source: Any
     num_rows: int
+    num_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -250,6 +254,8 @@ def run_parts(
         close_if_complete(fingerprint)
     if not tasks:
         return
+    # Long parts first, so that no core waits at the end for one that began last.
+    tasks.sort(key=lambda task: -task.num_bytes)
     dataset = _dataset(lake, works, tasks, read, write, kernel, make_kernel, actors, label)
     with context.progress.task(label, sum(task.num_rows for task in tasks), unit) as progress:
         for row in dataset.iter_rows():

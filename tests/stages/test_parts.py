@@ -122,6 +122,22 @@ def test_a_part_that_is_empty_after_rejection_is_still_published(context: RunCon
     assert state(context.lake, cell) == "done"
 
 
+def test_the_longest_part_does_not_begin_last_and_the_rows_keep_their_order(
+    context: RunContext, tmp_path: Path
+) -> None:
+    def note(task: PartTask, rows: pa.Table) -> pa.Table:
+        with (tmp_path / "begun").open("a") as file:
+            file.write(f"{task.part} ")
+        return rows
+
+    cell = a_cell()
+    tasks = [PartTask(cell.fingerprint, part, part, 1, num_bytes) for part, num_bytes in enumerate((5, 5, 5, 5, 5, 9))]
+    run(context, [Work(cell, tasks)], kernel=note)
+    assert "5" in (tmp_path / "begun").read_text().split()[:2]
+    rows = context.lake.read(context.lake.require("chunks", cell.keys, "chunk"))
+    assert rows["chunk_id"].to_pylist() == [f"{part}-0" for part in range(6)]
+
+
 def test_one_and_two_actors_write_the_same_bytes(context: RunContext) -> None:
     def make_kernel() -> object:
         return mark_first_row
