@@ -122,12 +122,14 @@ def list_corpus(source: str, corpus: str, config: CorpusConfig, lake: Lake, reme
     def digest(path: str) -> tuple[str, str]:
         detail = found[path]
         stamp = f"{path}|{detail['size']}|{detail.get('ETag') or detail.get('mtime')}"
-        if detail["type"] != "file" or ("ETag" not in detail and not fs.isfile(f"{prefix}/{path}")):
-            # A pipe would wait for ever; a link to a folder, or to nothing, has no bytes.
-            return stamp, NOT_REGULAR
         if "ETag" in detail:
             return stamp, str(detail["ETag"])
-        return stamp, known.get(stamp) or _content_digest(fs, f"{prefix}/{path}")
+        if not fs.isfile(f"{prefix}/{path}"):
+            # A pipe would wait for ever; a link to a folder, or to nothing, has no bytes.
+            return stamp, NOT_REGULAR
+        # The time of a link is not that of the file it leads to.
+        is_known = not detail.get("islink") and stamp in known
+        return stamp, known[stamp] if is_known else _content_digest(fs, f"{prefix}/{path}")
 
     paths = sorted(found)
     with ThreadPoolExecutor(max_workers=8) as pool:

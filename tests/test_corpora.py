@@ -71,6 +71,24 @@ def test_a_pipe_and_dangling_links_are_rows_with_a_reason_and_nothing_waits(fold
     assert problems["a.md"] is None
 
 
+def test_a_link_to_a_file_is_read_as_that_file_and_noticed_when_that_changes(folder: Path, lake: Lake) -> None:
+    outside = folder.parent / "outside.md"
+    outside.write_text("gamma")
+    (folder / "link.md").symlink_to(outside)
+    config = CorpusConfig(path=str(folder))
+
+    def digest() -> str:
+        found = list_corpus("run.yaml", "docs", config, lake, remember=True)
+        return next(file.digest for file in found.files if file.path == "link.md")
+
+    first = digest()
+    assert first != NOT_REGULAR
+    rows = read_files(lake, PartTask("f", 0, ("docs", str(folder), [("link.md", True)]), 1)).to_pylist()
+    assert rows[0]["data"] == b"gamma"
+    outside.write_text("delta")
+    assert digest() != first
+
+
 def test_a_name_that_is_no_utf8_is_written_with_escapes(folder: Path, lake: Lake) -> None:
     Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9.md")).write_text("delta")
     found = list_corpus("run.yaml", "docs", CorpusConfig(path=str(folder)), lake, remember=True)

@@ -32,6 +32,8 @@ _HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
 _KANA = re.compile("[\u3041-\u30fe]")
 # In Windows-1252 these are no letters, quotes or dashes, and hardly ever met.
 _RARE_LATIN = frozenset(b"\x81\x82\x83\x84\x86\x87\x88\x89\x8b\x8d\x8f\x90\x98\x9b\x9d")
+# UTF-16 without a mark is known by NUL bytes, which are half of it where it is ASCII; one stray NUL says nothing.
+_LEAST_NUL_SHARE = 0.02
 # Below this share of characters that make sense, nothing is known of the encoding.
 _LEAST_SHARE = 0.6
 # A text has a stray control character here and there; a binary file is made of them.
@@ -83,6 +85,17 @@ def _share_of_east_asian(data: bytes, encoding: str) -> float:
     return num_usual / max(len(characters), 1)
 
 
+def _decode_damaged_utf_8(data: bytes) -> str | None:
+    """Bytes that are UTF-8 but for a few, or but for a cut last character -> text with U+FFFD for these; else None.
+
+    At least every second must be a whole character: in another encoding few bytes happen to look like one.
+    """
+    text = data.decode("utf-8", "replace")
+    num_stray = text.count("\ufffd") - data.count("\ufffd".encode())
+    num_whole = sum(not character.isascii() for character in text) - num_stray
+    return text if num_whole >= num_stray else None
+
+
 def _decode_legacy(data: bytes) -> str:
     """Bytes that are not UTF-8 -> text; raises Unreadable where no legacy encoding makes sense of them."""
     # The lines of plain ASCII tell nothing.
@@ -106,8 +119,10 @@ def _decode_utf_16(data: bytes) -> str | None:
     """Bytes with NUL -> text, where they are UTF-16 without a mark: all NULs are high bytes of ASCII characters."""
     if len(data) % 2:
         return None
+    num_nul = data.count(0)
+    if num_nul < _LEAST_NUL_SHARE * len(data):
+        return None
     for encoding, high in zip(_UTF_16, (data[1::2], data[::2]), strict=True):
-        num_nul = data.count(0)
         # The others are low bytes of characters such as U+3000, the ideographic space.
         if high.count(0) >= 0.8 * num_nul:
             with suppress(UnicodeDecodeError):
@@ -125,7 +140,8 @@ def _is_text(text: str) -> bool:
 def decode(data: bytes) -> str:
     """bytes -> text with "\\n" line ends; raises Unreadable for what is not text.
 
-    A byte order mark decides, then UTF-16 by its NUL bytes, then UTF-8, then a guess among the usual legacy encodings.
+    A byte order mark decides, then UTF-16 by its NUL bytes, then UTF-8, which may be damaged here and there, then a
+    guess among the usual legacy encodings.
     """
     if len(data) > MAX_TEXT_BYTES:
         raise Unreadable("too_large", f"{len(data)} bytes is no source file: exclude it")
@@ -150,4 +166,4 @@ def _decode_any(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        return _decode_legacy(data)
+        return _decode_damaged_utf_8(data) or _decode_legacy(data)

@@ -200,7 +200,7 @@ def read_doc(path: str, data: bytes, keep_tables: bool = False, timeout_s: float
     if data.startswith(_OLE_MAGIC):
         _refuse_what_is_no_readable_word_file(data)
         kind = "doc"
-    elif data.startswith(_RTF_MAGIC):
+    elif data.lstrip().startswith(_RTF_MAGIC):
         kind = "rtf"
     else:
         raise Unreadable(

@@ -1,6 +1,7 @@
 """Markdown, source code and YAML."""
 
 import random
+import time
 
 import pytest
 
@@ -70,6 +71,29 @@ def test_utf_16_without_a_mark_is_known_by_where_its_nul_bytes_are(encoding: str
     assert read_document("a.h", source.encode(encoding)).text == source
 
 
+@pytest.mark.parametrize(
+    ("damaged", "text"),
+    [
+        # A byte that somebody's editor left in a comment; the signs around it keep their meaning.
+        ("// gr\u00f6\u00dfe ".encode() + b"\xff\n", "// gr\u00f6\u00dfe \ufffd\n"),
+        ("// \u00a9 2024, caf".encode() + b"\xe9 \n", "// \u00a9 2024, caf\ufffd \n"),
+        # Cut in the middle of the last character.
+        ("/* \u5b9a\u65f6\u5668".encode()[:-1], "/* \u5b9a\u65f6\ufffd"),
+    ],
+)
+def test_a_stray_byte_does_not_turn_the_rest_of_a_utf_8_file_to_garbage(damaged: bytes, text: str) -> None:
+    document = read_document("a.c", damaged + CODE.encode())
+    assert document.text == text + CODE
+    assert document.num_unmapped_chars == 1
+
+
+@pytest.mark.parametrize("length", [4000, 4001])
+def test_one_nul_does_not_make_utf_16_of_ascii(length: int) -> None:
+    data = (CODE * 400).encode()[: length - 1]
+    with pytest.raises(Unreadable, match="undecodable"):
+        read_document("a.c", data[:100] + b"\0" + data[100:])
+
+
 def test_a_binary_file_is_no_header_whether_it_holds_nul_bytes_or_not() -> None:
     noise = random.Random(7)  # noqa: S311 (bytes that are the same each time)
     without_nul = bytes(noise.randrange(1, 256) for _ in range(4000))
@@ -128,6 +152,47 @@ def test_markdown_tables_and_images_are_left_out_and_counted_and_code_is_not() -
     assert document.text == f"# Radio `stack`\n\nbefore x\n\n{fence}\nafter y | z\n"
     assert document.num_dropped_chars == len(table) + len(image) + len(badge) + len("<img src='x'>")
     assert document.title == "Radio `stack`"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Use `<table>` to begin.\n\nA paragraph.\n\nUse `</table>` to end.\n",
+        "``a ` <table>`` is code\n\n``and </table>``\n",
+        "a\n\n<!-- <table> -->\nkept\n<!-- </table> -->\n",
+        "    <table>\n\nkept\n\n    </table>\n",
+        "<table> that is never closed ![nor](this\n",
+        "</table> <figure> </table>\n",
+    ],
+)
+def test_a_table_that_is_only_spoken_of_takes_no_prose_along(text: str) -> None:
+    assert read_document("a.md", text.encode()).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a <table><tr><td><table>x</table>y</td></tr></table> b\n", "a  b\n"),
+        ("<TABLE>\n\n<tr><svg>x</TABLE >z\n", "z\n"),
+        ("a <table> b <table>x</table> c\n", "a <table> b  c\n"),
+        ("- item\n\n    ![picture](u) and text\n", "- item\n\n     and text\n"),
+        ("a ` <table>x</table>\n\n` b\n", "a ` \n\n` b\n"),
+        ("[logo]: data:image/png;base64,iVBORw0KGgo=\n", "[logo]: \n"),
+    ],
+)
+def test_real_html_tables_and_pictures_go_wherever_they_stand(text: str, kept: str) -> None:
+    document = read_document("a.md", text.encode())
+    assert document.text == kept
+    assert document.num_dropped_chars == len(text) - len(kept)
+
+
+@pytest.mark.parametrize("piece", ["<table", "<table>", "![](", "x ![a](b ", "[![", "` `` ", "<!--", "<img ", "# # "])
+def test_half_a_megabyte_of_beginnings_takes_seconds_and_not_hours(piece: str) -> None:
+    # What is searched anew from each beginning took minutes at this length.
+    text = piece * (500_000 // len(piece))
+    started = time.process_time()
+    read_document("a.md", text.encode())
+    assert time.process_time() - started < 20
 
 
 def test_a_longer_fence_is_not_closed_by_a_shorter_one_inside() -> None:
