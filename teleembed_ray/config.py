@@ -87,24 +87,13 @@ class ChunkConfig(Section):
         return self
 
 
-class VllmConfig(Section):
-    """Options of an in-process vLLM engine; they change how fast it is, and not what it is asked."""
-
-    tensor_parallel_size: int = Field(default=1, ge=1, le=64)
-    # Share of a GPU's memory; on a CPU the cache of keys and values takes `cpu_cache_gib`.
-    gpu_memory_utilization: float = Field(default=0.9, gt=0.0, le=1.0)
-    cpu_cache_gib: int = Field(default=1, ge=1, le=1024)
-    max_num_seqs: int = Field(default=64, ge=1, le=4096)
-    prefix_caching: bool = True
-    enforce_eager: bool = False
-
-
 class EndpointConfig(Section):
     """An OpenAI-compatible server: `vllm serve`, Ollama, a hosted model. Secrets come from the environment."""
 
     url: Annotated[str, Field(pattern=r"^https?://[^\s@]+$", max_length=2048)]
     # The name of the variable that holds the key, never the key.
     api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
+    # These two hold for each actor.
     concurrency: int = Field(default=8, ge=1, le=1024)
     requests_per_minute: float | None = Field(default=None, gt=0.0)
     timeout_s: float = Field(default=120.0, gt=0.0, le=86_400.0)
@@ -117,7 +106,7 @@ class LlmConfig(Section):
     """One language model and how it is run; the numerics (dtype, threads, batch_size) are part of the fingerprint."""
 
     model: Location
-    engine: Literal["transformers", "vllm", "openai"] = "transformers"
+    engine: Literal["transformers", "openai"] = "transformers"
     revision: str | None = None
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     max_model_len: int = Field(default=8192, ge=256)
@@ -125,20 +114,18 @@ class LlmConfig(Section):
     temperature: float = Field(default=0.0, ge=0.0, le=2.0)
     top_p: float = Field(default=1.0, gt=0.0, le=1.0)
     threads: int = Field(default=1, ge=1)
-    vllm: VllmConfig | None = None
     endpoint: EndpointConfig | None = None
 
     @model_validator(mode="after")
     def _sections_fit_the_engine(self) -> "LlmConfig":
-        if self.vllm is not None and self.engine != "vllm":
-            raise ValueError(f"vllm: belongs to engine vllm, and engine is {self.engine}")
         if (self.endpoint is not None) != (self.engine == "openai"):
             raise ValueError("endpoint: stands exactly where engine is openai, and names its url")
         return self
 
     def shaping_values(self) -> dict[str, Any]:
         """Return the values that shape replies; where and how fast they are computed is no part of a fingerprint."""
-        return self.model_dump(mode="json", exclude={"vllm", "endpoint"})
+        values = self.model_dump(mode="json", exclude={"endpoint"})
+        return values | ({"structured": self.endpoint.structured} if self.endpoint else {})
 
 
 class ValidatorConfig(LlmConfig):

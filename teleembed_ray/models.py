@@ -12,7 +12,7 @@ from pathlib import Path
 from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
-from teleembed_ray.config import LlmConfig, RunConfig
+from teleembed_ray.config import LlmConfig, RunConfig, ValidatorConfig
 from teleembed_ray.demo.models import EMBEDDED, embedded_available, embedded_model, embedded_revision
 from teleembed_ray.embedding.card import ModelCard, load_card
 from teleembed_ray.embedding.revision import folder_revision
@@ -78,6 +78,8 @@ def resolve(key: str, name: str, revision: str | None) -> ModelSource:
 
 def resolve_llm(key: str, llm: LlmConfig) -> ModelSource:
     """Return the source of a generator or validator; raises ConfigError for weights that write no text."""
+    if llm.engine == "openai":
+        return _resolve_endpoint(key, llm)
     is_hub_id = not llm.model.startswith(EMBEDDED_PREFIX) and not is_folder(llm.model)
     if llm.revision is not None and not is_hub_id:
         raise ConfigError(
@@ -89,6 +91,15 @@ def resolve_llm(key: str, llm: LlmConfig) -> ModelSource:
     if architectures and not any("CausalLM" in name or "ConditionalGeneration" in name for name in architectures):
         raise ConfigError(f"{key}.model: {llm.model!r}: writes no text, it is a {' and '.join(architectures)}")
     return source
+
+
+def _resolve_endpoint(key: str, llm: LlmConfig) -> ModelSource:
+    """Return the model of an endpoint, unseen: only the engine asks the server, so a plan needs none."""
+    if llm.revision is not None:
+        raise ConfigError(f"{key}.revision: {llm.revision!r}: an endpoint's model has none: leave it out")
+    if isinstance(llm, ValidatorConfig) and llm.style == "few_shot":
+        raise ConfigError(f"{key}.style: 'few_shot': an endpoint cannot weigh yes against no: use json")
+    return ModelSource(llm.model, None)
 
 
 def _architectures(name: str, revision: str | None) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from teleembed_ray.errors import ConfigError
+from teleembed_ray.llm.openai_engine import load_openai_engine
 from teleembed_ray.llm.protocol import Engine, EngineSettings
 from teleembed_ray.llm.transformers_engine import load_transformers_engine
 
@@ -20,7 +21,13 @@ def _load_transformers(location: str, name: str, settings: EngineSettings) -> En
     )
 
 
-ENGINES: dict[str, Loader] = {"transformers": _load_transformers}
+def _load_openai(location: str, name: str, settings: EngineSettings) -> Engine:
+    if settings.endpoint is None:
+        raise ConfigError(f"{name}: engine openai needs a section endpoint with its url")
+    return load_openai_engine(name, settings.endpoint)
+
+
+ENGINES: dict[str, Loader] = {"openai": _load_openai, "transformers": _load_transformers}
 
 
 def load_engine(engine: str, location: str, name: str, settings: EngineSettings) -> Engine:

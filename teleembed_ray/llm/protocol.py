@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from teleembed_ray.config import EndpointConfig
+
 # A raw text, or chat messages with "role" and "content".
 Prompt = str | Sequence[Mapping[str, str]]
 FinishReason = Literal["stop", "length", "error"]
@@ -95,4 +97,9 @@ class EngineSettings(Protocol):
     @property
     def max_model_len(self) -> int:
         """Most tokens of prompt and reply together."""
+        ...
+
+    @property
+    def endpoint(self) -> EndpointConfig | None:
+        """The server of the openai engine, for that engine only."""
         ...

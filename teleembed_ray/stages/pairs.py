@@ -21,6 +21,7 @@ import ray.data
 
 from teleembed_ray import ids, schemas
 from teleembed_ray.config import ActorConfig, LlmConfig, ValidatorConfig
+from teleembed_ray.errors import ConfigError
 from teleembed_ray.lake import File, Lake, Partition
 from teleembed_ray.llm.protocol import Sampling
 from teleembed_ray.models import ModelSource
@@ -177,13 +178,24 @@ def make_validator(source: ModelSource, config: ValidatorConfig, seed: int) -> T
 
 
 class EngineActor:
-    """An engine that lives as long as the stage."""
+    """An engine that lives as long as the stage; one that cannot be loaded says why, and dies of no traceback."""
 
     def __init__(self, make: Callable[[], TableFunction]) -> None:
-        self.function = make()
+        self.problem: str | None = None
+        try:
+            self.function = make()
+        except ConfigError as error:
+            self.problem = str(error)
+
+    def why_not_ready(self) -> str | None:
+        """Return what keeps the engine from being used, or None."""
+        return self.problem
 
     def apply(self, rows: pa.Table) -> pa.Table:
         """Pass one batch through the engine."""
+        if self.problem is not None:
+            # A restarted actor may find what was there before gone.
+            raise ConfigError(self.problem)
         return self.function(rows)
 
 
@@ -329,6 +341,9 @@ def run(context: RunContext, cells: list[Cell]) -> None:
     generators = start_actors("Generator", make, resources.generator)
     make = partial(make_validator, plan.validator, pairs.validator, seed)
     validators = start_actors("Validator", make, resources.validator)
+    for problem in ray.get([actor.why_not_ready.remote() for actor in (*generators, *validators)]):
+        if problem is not None:
+            raise ConfigError(problem)
     with context.progress.task("pairs", 0, "candidates") as show:
         while pools:
             run_wave(context, pools, generators, validators, show)
