@@ -21,6 +21,8 @@ from teleembed_ray.questions.prompts import (
 )
 
 ACCEPTED = "accepted"
+# What an engine's error on one prompt may open with; all else is engine_error.
+PROMPT_PROBLEMS = frozenset({"prompt_too_long", "refused"})
 
 # Between the two models: the chunk with its question, or with `problem`, the word that says why there is none to judge.
 QUESTIONS = pa.schema(
@@ -213,11 +215,11 @@ def excerpt(text: str, max_chars: int | None) -> str:
 
 
 def _engine_problem(error: str | None) -> str | None:
-    """error -> the fixed word before its colon where there is one ("prompt_too_long"), else engine_error."""
+    """error -> the fixed word that it opens with, engine_error where it opens with none."""
     if error is None:
         return None
-    word, colon, _ = error.partition(":")
-    return word if colon and word.isidentifier() else "engine_error"
+    word = error.partition(":")[0]
+    return word if word in PROMPT_PROBLEMS else "engine_error"
 
 
 def _check_count(engine: Engine, num_prompts: int, num_replies: int) -> None:

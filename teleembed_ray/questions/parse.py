@@ -15,9 +15,7 @@ MIN_QUESTION_WORDS = 3
 # The verdict of a question that failed a criterion.
 FAILED = {name: f"not_{name}" for name in CRITERIA}
 
-_THINK = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_OPEN_THINK = re.compile(r"<(?:think|thinking|reasoning)>", re.IGNORECASE)
-_CLOSE_THINK = re.compile(r"^.*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
+_THINK = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"^\s*```[a-zA-Z]*\s*$", re.MULTILINE)
 _LABEL = re.compile(r"^(?:the\s+)?(?:search\s+|one\s+)?(?:question|query|q)(?:\s+is)?\s*\d*\s*[:.]\s*", re.IGNORECASE)
 _BULLET = re.compile(r"^(?:[-*\u2022]\s+|\(?\d{1,2}[.)]\s+)")
@@ -87,11 +85,21 @@ def is_clean(question: str) -> bool:
     return question.endswith(("?", "."))
 
 
-def strip_thinking(reply: str) -> str:
-    """reply -> what stands outside of <think> ... </think>; an unfinished thought leaves nothing behind it."""
-    rest = _CLOSE_THINK.sub("", _THINK.sub("", reply))
-    opened = _OPEN_THINK.search(rest)
-    return rest[: opened.start()] if opened else rest
+def strip_thinking(reply: str) -> tuple[str, bool]:
+    """reply -> (what stands outside of <think> ... </think>, whether a thought is unfinished).
+
+    Behind an unfinished thought nothing is left, and nothing before an end whose beginning is missing.
+    """
+    kept: list[str] = []
+    position, is_open = 0, False
+    for tag in _THINK.finditer(reply):
+        if not tag[1]:
+            kept += [] if is_open else [reply[position : tag.start()]]
+            is_open = True
+        else:
+            kept = kept if is_open else []
+            position, is_open = tag.end(), False
+    return "".join([*kept, "" if is_open else reply[position:]]), is_open
 
 
 def parse_question(reply: str, is_cut: bool = False) -> ParsedQuestion:
@@ -101,7 +109,7 @@ def parse_question(reply: str, is_cut: bool = False) -> ParsedQuestion:
     paper keeps such artifacts; only when nothing but thinking was written the category is "truncated_reply".
     Categories: empty, truncated_reply, no_question, too_long, refers_to_unseen_context, generic_question.
     """
-    text = strip_thinking(reply)
+    text, _ = strip_thinking(reply)
     if not text.strip():
         return ParsedQuestion(None, "truncated_reply" if is_cut and reply.strip() else "empty")
     lines = [line for line in map(_bare, _FENCE.sub("", text).splitlines()) if line]
@@ -149,13 +157,16 @@ def parse_verdict(reply: str, is_cut: bool = False) -> ParsedVerdict:
     """validator's reply -> four verdicts, or a category: empty, truncated_reply, malformed_reply, conflicting_reply.
 
     The object may stand in a fence or among text, and hold more keys than asked for; "true" and "false" may be strings.
-    A missing key, another value, two objects that differ, or a key with two values is never guessed at.
+    A missing key, another value, two objects that differ, or a key with two values is never guessed at; neither is what
+    stands beside a broken object or before an unfinished thought, which might have taken it back.
     """
-    text = strip_thinking(reply).strip()
+    text, is_thinking = strip_thinking(reply)
+    text = text.strip()
     if not text:
         return ParsedVerdict(None, "", "truncated_reply" if is_cut and reply.strip() else "empty")
-    objects = [found for found in _objects(text) if set(CRITERIA) & set(found)]
-    if not objects:
+    found_objects = _objects(text)
+    objects = [found for found in found_objects or [] if set(CRITERIA) & set(found)]
+    if not objects or is_thinking:
         return ParsedVerdict(None, text, "truncated_reply" if is_cut else "malformed_reply")
     verdicts = {_criteria(found) for found in objects}
     if len(verdicts) > 1:
@@ -167,17 +178,16 @@ def parse_verdict(reply: str, is_cut: bool = False) -> ParsedVerdict:
     return ParsedVerdict(criteria, reasoning if isinstance(reasoning, str) else json.dumps(reasoning), None)
 
 
-def _objects(text: str) -> list[dict[str, Any]]:
-    """Return the outermost JSON objects in a text; an object with a repeated key counts as holding nothing usable."""
+def _objects(text: str) -> list[dict[str, Any]] | None:
+    """Return the outermost JSON objects in a text, or None where one is broken; a key with two values has none."""
     decoder = json.JSONDecoder(object_pairs_hook=_unique, strict=False)
     found, place = [], text.find("{")
     while place >= 0:
         try:
             value, end = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
-            end = place + 1
-        else:
-            found.append(value)
+            return None
+        found.append(value)
         place = text.find("{", end)
     return found
 
@@ -185,8 +195,9 @@ def _objects(text: str) -> list[dict[str, Any]]:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in pairs:
-        # Two different values for one key: neither is taken.
-        values[key] = None if key in values and values[key] != value else value
+        # Two different values for one key: neither is taken. To Python, 1 and true are equal.
+        is_same = key not in values or (type(values[key]) is type(value) and values[key] == value)
+        values[key] = value if is_same else None
     return values
 
 

@@ -1,11 +1,16 @@
 """Replies as models really write them."""
 
 import json
+import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from teleembed_ray.questions.parse import copies_example, is_clean, parse_question, parse_verdict
+from teleembed_ray.questions.prompts import CRITERIA
 
+WHOLE = json.dumps({"reasoning": "ok", **dict.fromkeys(CRITERIA, True)})
 GOOD = "Which timer does the near-RT RIC start?"
 
 
@@ -156,3 +161,43 @@ def test_what_is_no_clear_verdict_is_never_valid_by_luck(reply: str, is_cut: boo
 def test_an_example_of_the_prompt_handed_back_is_a_copy_unless_the_chunk_names_it(question: str, is_copy: bool) -> None:
     assert copies_example(question, "The CU sends an UPDATE when T310 ends.") == is_copy
     assert not copies_example(question, "A DHCP client, a BGP speaker, KEEPALIVE and UPDATE.")
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_cut", "problem"),
+    [
+        # To Python 1 == True, so that a repeated key with both looks like one value.
+        (WHOLE.replace('"specific": true', '"specific": 1, "specific": true'), False, "malformed_reply"),
+        (f"{WHOLE}\n{{'substantive': False}}", False, "malformed_reply"),
+        (f'{{"result": {WHOLE}, "reaso', True, "truncated_reply"),
+        (f"{WHOLE}<think>wait, the passage", False, "malformed_reply"),
+        (f"{WHOLE}<think>wait, the passage", True, "truncated_reply"),
+    ],
+)
+def test_a_good_object_beside_what_may_take_it_back_is_not_accepted(reply: str, is_cut: bool, problem: str) -> None:
+    parsed = parse_verdict(reply, is_cut)
+    assert (parsed.criteria, parsed.problem) == (None, problem)
+
+
+@pytest.mark.parametrize("piece", ["{", "<think>", "</think>", '{"a":', "[{", "<reasoning></think>"])
+def test_a_megabyte_of_beginnings_is_malformed_within_seconds(piece: str) -> None:
+    started = time.process_time()
+    parsed = parse_verdict(piece * (1_000_000 // len(piece)))
+    parse_question(piece * (1_000_000 // len(piece)))
+    assert parsed.criteria is None
+    assert time.process_time() - started < 10
+
+
+_WORDS = ('"substantive"', '"specific"', '"answerable"', '"top_result"', '"reasoning"', "true", "false", "1", "null")
+_MARKS = ("{", "}", ":", ",", " ", "<think>", "</think>", "```json\n", "```", WHOLE, WHOLE.replace("true", "false", 1))
+_PIECES = st.sampled_from([*_WORDS, *_MARKS])
+
+
+@given(st.one_of(st.text(), st.lists(_PIECES, max_size=40).map("".join)), st.booleans())
+def test_whatever_is_replied_four_true_verdicts_are_four_written_out(reply: str, is_cut: bool) -> None:
+    parsed = parse_verdict(reply, is_cut)
+    parse_question(reply, is_cut)
+    assert (parsed.criteria is None) == (parsed.problem is not None)
+    if parsed.criteria == (True, True, True, True):
+        assert all(f'"{name}"' in reply for name in CRITERIA)
+        assert reply.lower().count("true") >= 4
