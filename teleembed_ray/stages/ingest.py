@@ -166,4 +166,4 @@ def run(context: RunContext, cells: list[Cell]) -> None:
     )
 
 
-STAGE = Stage("ingest", reads=(), writes=("documents", "rejects"), version=2, cells=cells, run=run)
+STAGE = Stage("ingest", reads=(), writes=("documents", "rejects"), version=3, cells=cells, run=run)

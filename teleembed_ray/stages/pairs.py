@@ -353,4 +353,4 @@ def run(context: RunContext, cells: list[Cell]) -> None:
         ray.kill(actor)
 
 
-STAGE = Stage("pairs", reads=("chunks",), writes=("candidates", "pairs"), version=2, cells=cells, run=run)
+STAGE = Stage("pairs", reads=("chunks",), writes=("candidates", "pairs"), version=3, cells=cells, run=run)

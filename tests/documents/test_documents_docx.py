@@ -99,6 +99,34 @@ def test_special_characters() -> None:
     assert read(body).text == "a\tb\nc-def g fi \u2192\u2264\u2022"
 
 
+@pytest.mark.parametrize(
+    ("symbol", "text"),
+    [
+        # The codes of Adobe's Symbol encoding, with and without U+F000.
+        ('w:font="Symbol" w:char="F0AF"', "\u2193"),
+        ('w:font="Symbol" w:char="006D"', "\u03bc"),
+        ('w:font="Symbol" w:char="F0D6"', "\u221a"),
+        ('w:font="Symbol" w:char="F0B6"', "\u2202"),
+        ('w:font="Symbol" w:char="F0FE"', "\u23ad"),
+        ('w:font="Symbol" w:char="F0F0"', "\ufffd"),
+        ('w:font="Arial" w:char="D800"', "\ufffd"),
+        ('w:font="Arial" w:char="F0000"', "\ufffd"),
+        ('w:font="Arial" w:char="-1"', "\ufffd"),
+        ('w:font="Arial" w:char="FFFFFFFFFF"', "\ufffd"),
+    ],
+)
+def test_a_symbol_is_one_character_that_touches_no_other(symbol: str, text: str) -> None:
+    body = f"<w:p>{run('a')}<w:r><w:sym {symbol}/></w:r>{run('b')}</w:p>"
+    document = read(body)
+    assert document.text == f"a{text}b"
+
+
+def test_typed_codes_of_the_symbol_font_are_signs_and_those_that_lists_begin_with_are_bullets() -> None:
+    assert (
+        read(paragraph("up \uf0ad down \uf0af \uf0a7 item \uf0fc")).text == "up \u2191 down \u2193 \u2022 item \u2022"
+    )
+
+
 def test_signs_that_xml_escapes_are_themselves_in_text_and_in_symbols() -> None:
     symbol = '<w:r><w:sym w:font="Arial" w:char="0026"/></w:r>'
     body = f"<w:p>{run('a &lt; b')}{symbol}{run('amp; &#x2264; &#8805; &amp;lt;')}</w:p>"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from teleembed_ray.documents.characters import BULLET, clean_prose, is_private
+from teleembed_ray.documents.characters import BULLET, UNKNOWN, clean_prose, is_private, sign_of_symbol_font
 from teleembed_ray.documents.docx.equations import linear
 from teleembed_ray.documents.docx.names import MC, VAL, VML, WPC, WPG, A, as_int, is_on, m, w
 from teleembed_ray.documents.docx.styles import Styles
@@ -18,6 +18,7 @@ ALTERNATE, CHOICE, FALLBACK = (f"{{{MC}}}{name}" for name in ("AlternateContent"
 TEXT_BOX = w("txbxContent")
 _R, _PPR, _RPR, _VANISH, _RSTYLE = map(w, ("r", "pPr", "rPr", "vanish", "rStyle"))
 _SYM, _FONT, _CHAR, _FIELD, _FIELD_TYPE = map(w, ("sym", "font", "char", "fldChar", "fldCharType"))
+_FIRST_PRIVATE_PLANE = 0xF0000
 _DRAWN_TEXT = f"{{{A}}}t"
 _EQUATIONS = frozenset({m("oMath"), m("oMathPara")})
 _FIGURES = frozenset({f"{{{WPG}}}wgp", f"{{{WPC}}}wpc", f"{{{VML}}}group"})
@@ -193,13 +194,16 @@ def _is_hidden(run: Any, walk: _Walk) -> bool:
 
 def _symbol_text(element: Any) -> str:
     """Return the character of a w:sym; a font other than Symbol draws pictures, for which a bullet stands."""
-    font = (element.get(_FONT) or "symbol").lower()
     try:
         code = int(element.get(_CHAR, ""), 16)
-        character = chr(0xF000 | code) if font == "symbol" else chr(code)
-    except (ValueError, OverflowError):
+    except ValueError:
         return ""
-    return BULLET if font != "symbol" and is_private(character) else character
+    if (element.get(_FONT) or "symbol").lower() == "symbol":
+        return sign_of_symbol_font(code)
+    # Halves of characters, and planes of which every font makes what it likes.
+    if not 0 <= code < _FIRST_PRIVATE_PLANE or 0xD800 <= code <= 0xDFFF:
+        return UNKNOWN
+    return BULLET if is_private(chr(code)) else chr(code)
 
 
 def _walk_text_box(box: Any, anchor: _Walk) -> None:
