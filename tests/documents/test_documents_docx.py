@@ -127,6 +127,31 @@ def test_typed_codes_of_the_symbol_font_are_signs_and_those_that_lists_begin_wit
     )
 
 
+def field_mark(kind: str, properties: str = "") -> str:
+    return f'<w:r>{properties}<w:fldChar w:fldCharType="{kind}"/></w:r>'
+
+
+HIDDEN = "<w:rPr><w:vanish/></w:rPr>"
+NESTED = field_mark("begin") + field_mark("separate") + run("x") + field_mark("end")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        # Ends that are hidden, deleted or missing.
+        field_mark("begin") + field_mark("separate") + run("5") + field_mark("end", HIDDEN) + run(" after"),
+        f"{field_mark('begin')}{field_mark('separate')}{run('5')}<w:del>{field_mark('end')}</w:del>{run(' after')}",
+        field_mark("begin") + run("5") + run(" after"),
+        field_mark("begin", HIDDEN) + field_mark("separate", HIDDEN) + run("5 after") + field_mark("end", HIDDEN),
+        # A result within an instruction is not shown.
+        field_mark("begin") + NESTED + field_mark("separate") + run("5") + field_mark("end") + run(" after"),
+        f"{field_mark('begin')}{run('instruction')}{field_mark('end')}{run('5 after')}",
+    ],
+)
+def test_a_field_takes_no_text_along_however_it_ends(content: str) -> None:
+    assert read(f"<w:p>{run('before ')}{content}</w:p>").text == "before 5 after"
+
+
 def test_signs_that_xml_escapes_are_themselves_in_text_and_in_symbols() -> None:
     symbol = '<w:r><w:sym w:font="Arial" w:char="0026"/></w:r>'
     body = f"<w:p>{run('a &lt; b')}{symbol}{run('amp; &#x2264; &#8805; &amp;lt;')}</w:p>"

@@ -23,12 +23,11 @@ _DRAWN_TEXT = f"{{{A}}}t"
 _EQUATIONS = frozenset({m("oMath"), m("oMathPara")})
 _FIGURES = frozenset({f"{{{WPG}}}wgp", f"{{{WPC}}}wpc", f"{{{VML}}}group"})
 _NOTE_REFERENCES = {w("footnoteReference"): "footnotes", w("endnoteReference"): "endnotes"}
-# Deleted text, the old place of a move, instructions of fields, and the small print of a ruby annotation.
-_LEFT_OUT = frozenset(
-    map(w, ("pPr", "rPr", "sdtPr", "del", "moveFrom", "instrText", "delText", "delInstrText", "rt", "fldData"))
-)
+# Deleted text, and the old place of a move.
+_DELETED = frozenset(map(w, ("del", "moveFrom")))
+# Properties, instructions of fields, and the small print of a ruby annotation.
+_LEFT_OUT = frozenset(map(w, ("pPr", "rPr", "sdtPr", "instrText", "delText", "delInstrText", "rt", "fldData")))
 _CHARACTERS = {w("tab"): "\t", w("ptab"): "\t", w("br"): "\n", w("cr"): "\n", w("noBreakHyphen"): "-"}
-_DELETED_MARK = frozenset(map(w, ("del", "moveFrom")))
 
 
 class Properties(NamedTuple):
@@ -73,14 +72,23 @@ class _Walk:
     is_hidden: bool
     pieces: list[str] = field(default_factory=list)
     anchored: list[Paragraph | Note | Figure] = field(default_factory=list)
-    # Fields that are open, innermost last: True while their instruction is read.
-    fields: list[bool] = field(default_factory=list)
+    # Fields that are open, innermost last: where their instruction begins among the pieces, None in their result.
+    fields: list[int | None] = field(default_factory=list)
     num_figures: int = 0
 
-    def add(self, text: str) -> None:
-        # A field may hold another one in its instruction, whose result is not shown.
-        if not any(self.fields):
-            self.pieces.append(text)
+    def step_field(self, kind: str | None) -> None:
+        """Follow a w:fldChar: what stands in an instruction, such as another field's result, is not shown.
+
+        It goes when the instruction ends, so that a field without an end takes no text along.
+        """
+        if kind == "begin":
+            self.fields.append(len(self.pieces))
+        elif kind in ("separate", "end") and self.fields:
+            begin = self.fields.pop()
+            if begin is not None:
+                del self.pieces[begin:]
+            if kind == "separate":
+                self.fields.append(None)
 
 
 def count_chars(text: str) -> int:
@@ -119,7 +127,7 @@ def read_properties(paragraph: Any) -> Properties:
             case _Tag.TABS:
                 has_dot_leader = any(tab.get(w("leader")) == "dot" for tab in child)
             case _Tag.MARK:
-                joins_next = any(part.tag in _DELETED_MARK for part in child)
+                joins_next = any(part.tag in _DELETED for part in child)
                 has_hidden_mark = any(part.tag == _VANISH and is_on(part.get(VAL)) for part in child)
     return Properties(style_id, num_id, num_level, outline_level, has_dot_leader, joins_next, has_hidden_mark)
 
@@ -135,28 +143,32 @@ def _walk(element: Any, walk: _Walk) -> None:
     for child in element:
         tag = child.tag
         if tag == _R:
-            if not _is_hidden(child, walk):
+            if _is_hidden(child, walk):
+                _step_fields(child, walk)
+            else:
                 _walk(child, walk)
         elif tag == T:
             if child.text:
-                walk.add(child.text)
+                walk.pieces.append(child.text)
+        elif tag in _DELETED:
+            _step_fields(child, walk)
         elif tag in _LEFT_OUT or not isinstance(tag, str):
             continue
         elif tag in _CHARACTERS:
-            walk.add(_CHARACTERS[tag])
+            walk.pieces.append(_CHARACTERS[tag])
         else:
             _walk_special(child, tag, walk)
 
 
 def _walk_special(child: Any, tag: str, walk: _Walk) -> None:
     if tag == _FIELD:
-        _step_field(child.get(_FIELD_TYPE), walk.fields)
+        walk.step_field(child.get(_FIELD_TYPE))
     elif tag == _SYM:
-        walk.add(_symbol_text(child))
+        walk.pieces.append(_symbol_text(child))
     elif tag in _NOTE_REFERENCES:
         walk.anchored.append(Note(_NOTE_REFERENCES[tag], child.get(w("id"), "")))
     elif tag in _EQUATIONS:
-        walk.add(linear(child))
+        walk.pieces.append(linear(child))
     elif tag == TEXT_BOX:
         _walk_text_box(child, walk)
     elif tag == ALTERNATE:
@@ -172,13 +184,10 @@ def _walk_special(child: Any, tag: str, walk: _Walk) -> None:
         _walk(child, walk)
 
 
-def _step_field(kind: str | None, fields: list[bool]) -> None:
-    if kind == "begin":
-        fields.append(True)
-    elif kind == "separate" and fields:
-        fields[-1] = False
-    elif kind == "end" and fields:
-        fields.pop()
+def _step_fields(element: Any, walk: _Walk) -> None:
+    """Follow the fields of text that is left out: one may begin before it, or end behind it."""
+    for child in element.iter(_FIELD):
+        walk.step_field(child.get(_FIELD_TYPE))
 
 
 def _is_hidden(run: Any, walk: _Walk) -> bool:
