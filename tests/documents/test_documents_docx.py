@@ -121,9 +121,9 @@ def test_a_symbol_is_one_character_that_touches_no_other(symbol: str, text: str)
     assert document.text == f"a{text}b"
 
 
-def test_typed_codes_of_the_symbol_font_are_signs_and_those_that_lists_begin_with_are_bullets() -> None:
+def test_typed_codes_of_the_symbol_font_are_signs_and_those_of_wingdings_are_bullets() -> None:
     assert (
-        read(paragraph("up \uf0ad down \uf0af \uf0a7 item \uf0fc")).text == "up \u2191 down \u2193 \u2022 item \u2022"
+        read(paragraph("up \uf0ad down \uf0af \uf0a7 item \uf0e8")).text == "up \u2191 down \u2193 \u2022 item \u2022"
     )
 
 
