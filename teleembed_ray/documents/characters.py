@@ -35,7 +35,7 @@ _SYMBOL_RUNS = {
     0xF1: "\u3009\u222b\u2320\u23ae\u2321\u239e\u239f\u23a0\u23a4\u23a5\u23a6\u23ab\u23ac\u23ad",
 }
 _SYMBOL_FONT = {first + place: sign for first, run in _SYMBOL_RUNS.items() for place, sign in enumerate(run)}
-# In text without a font's name these are rather the boxes, arrows and ticks of Wingdings. The sum and the integral stay;
+# In text without a font's name these are rather boxes, arrows and ticks of Wingdings. The sum and the integral stay;
 # the rest of the last range is pieces of tall brackets that nobody types.
 _RATHER_WINGDINGS = {0x6F, 0x76, 0xA7, 0xA8, 0xD8, *range(0xE0, 0x100)} - {0xE5, 0xF2}
 _SYMBOL = re.compile("[\uf020-\uf0ff]")
