@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -90,7 +91,7 @@ class ChunkConfig(Section):
 class EndpointConfig(Section):
     """An OpenAI-compatible server: `vllm serve`, Ollama, a hosted model. Secrets come from the environment."""
 
-    url: Annotated[str, Field(pattern=r"^https?://[^\s@]+$", max_length=2048)]
+    url: Location
     # The name of the variable that holds the key, never the key.
     api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
     # These two hold for each actor.
@@ -100,6 +101,17 @@ class EndpointConfig(Section):
     max_retries: int = Field(default=5, ge=0, le=100)
     # What the server can hold a model to: a schema, any JSON, or nothing.
     structured: Literal["json_schema", "json_object", "none"] = "json_schema"
+
+    @field_validator("url")
+    @classmethod
+    def _url_is_plain(cls, url: str) -> str:
+        parts = urlsplit(url)
+        # Looking at the port checks it.
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0 or re.search(r"\s", url):
+            raise ValueError("must be the http or https address that /chat/completions is added to")
+        if "@" in parts.netloc or parts.query or parts.fragment:
+            raise ValueError("must hold neither a password nor a query: the key comes from the variable api_key_env")
+        return url
 
 
 class LlmConfig(Section):
@@ -346,6 +358,8 @@ def problems(error: ValidationError, source: str) -> str:
         else:
             rule = item["msg"].removeprefix("Value error, ")
             shown = "" if isinstance(item["input"], (dict, BaseModel)) else f"{item['input']!r}: "
+            # Somebody's password is not for the log.
+            shown = re.sub(r"//[^/@\s]*@", "//***@", shown)
             lines.append(f"{source}: {key}: {shown}{rule}")
     return "; ".join(lines)
 

@@ -1,6 +1,8 @@
 """Exit codes and one-line errors of the command line."""
 
 import errno
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -107,6 +109,22 @@ def test_a_folder_of_an_encoder_is_no_generator_and_one_of_a_language_model_is(
         (model / "config.json").write_text(f'{{"architectures": ["{architecture}"]}}')
         assert call("plan", "--config", str(config), "--set", f"pairs.generator.model={model}") == code
     assert "it is a BertModel" in capsys.readouterr().err
+
+
+@pytest.mark.ray
+def test_an_engine_that_cannot_be_loaded_is_one_line_and_no_traceback_of_a_worker(config: Path) -> None:
+    # Enough text for one chunk; nobody listens on the discard port.
+    (config.parent / "docs" / "a.md").write_text("The timer T310 starts when the UE detects problems.\n\n" * 20)
+    server = "{model: m, engine: openai, endpoint: {url: 'http://127.0.0.1:9/v1'}}"
+    command = [sys.executable, "-m", "teleembed_ray.cli", "run", "--config", str(config), "--until", "pairs"]
+    assignments = ["--set", f"pairs.generator={server}", "--set", "chunk={sizes: [128], overlap: 10}"]
+    done = subprocess.run([*command, *assignments], capture_output=True, text=True)
+    assert done.returncode == 2
+    said = done.stderr.splitlines()
+    errors = [line for line in said if "error" in line.lower()]
+    assert errors == [said[-1]]
+    assert said[-1].startswith("error: endpoint http://127.0.0.1:9/v1: model 'm': cannot be reached")
+    assert "Traceback" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "", "/lake/x"), PermissionError(errno.EACCES, "", "/lake/x")])

@@ -69,6 +69,37 @@ def test_a_wrong_value_is_named_with_file_key_and_rule(config_file: Path, assign
         assert message.startswith(str(config_file))
 
 
+@pytest.mark.parametrize(
+    ("generator", "expected"),
+    [
+        ("{model: m, engine: openai}", "stands exactly where engine is openai"),
+        ("{model: m, endpoint: {url: 'http://h/v1'}}", "stands exactly where engine is openai"),
+        ("{model: m, engine: openai, endpoint: {url: 'ftp://h/v1'}}", "http or https address"),
+        ("{model: m, engine: openai, endpoint: {url: 'http://'}}", "http or https address"),
+        ("{model: m, engine: openai, endpoint: {url: 'http://h/a b'}}", "http or https address"),
+        ("{model: m, engine: openai, endpoint: {url: 'http://h:99999/v1'}}", "Port out of range"),
+        ("{model: m, engine: openai, endpoint: {url: 'http://[::1/v1'}}", "Invalid IPv6"),
+        ("{model: m, engine: openai, endpoint: {url: 'http://u:hidden@h/v1'}}", "neither a password nor a query"),
+        ("{model: m, engine: openai, endpoint: {url: 'http://h/v1?key=1'}}", "neither a password nor a query"),
+    ],
+)
+def test_an_endpoint_that_cannot_be_meant_is_refused_and_shows_no_password(
+    config_file: Path, generator: str, expected: str
+) -> None:
+    with pytest.raises(ConfigError, match=r"pairs\.generator") as caught:
+        load_config(config_file, [f"pairs.generator={generator}"])
+    assert expected in str(caught.value)
+    assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:11434/v1", "https://api.example.org/v1/", "http://[::1]:8000"])
+def test_addresses_as_servers_have_them_are_taken(config_file: Path, url: str) -> None:
+    generator = f"{{model: m, engine: openai, endpoint: {{url: '{url}'}}}}"
+    endpoint = load_config(config_file, [f"pairs.generator={generator}"]).pairs.generator.endpoint
+    assert endpoint is not None
+    assert endpoint.url == url
+
+
 def test_all_wrong_values_are_named_at_once(config_file: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config(config_file, ["chunk.overlap=-1", "pairs.per_cell=-1"])

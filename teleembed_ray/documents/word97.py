@@ -201,7 +201,8 @@ def read_doc(path: str, data: bytes, keep_tables: bool = False, timeout_s: float
         _refuse_what_is_no_readable_word_file(data)
         kind = "doc"
     elif data.lstrip().startswith(_RTF_MAGIC):
-        kind = "rtf"
+        # Behind blank lines LibreOffice takes it for plain text.
+        kind, data = "rtf", data.lstrip()
     else:
         raise Unreadable(
             "mislabelled", f"it is {_named(data)} in spite of its suffix: save it as .docx, or give it the right suffix"

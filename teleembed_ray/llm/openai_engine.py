@@ -78,7 +78,8 @@ class OpenAiEngine:
         self._client = httpx.AsyncClient(
             headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
             timeout=endpoint.timeout_s,
-            limits=httpx.Limits(max_connections=endpoint.concurrency),
+            # Requests are bounded before they get here, so that no timeout runs while one waits for its place.
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=endpoint.concurrency),
             follow_redirects=False,
             # A proxy cannot reach this machine's own loopback.
             trust_env=not _is_loopback(self._url),

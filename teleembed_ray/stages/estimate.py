@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from teleembed_ray.config import ActorConfig
+from teleembed_ray.config import ActorConfig, LlmConfig
 from teleembed_ray.lake import Lake
 from teleembed_ray.pipeline import Cell, Plan, state
 
@@ -94,6 +94,11 @@ def _num_pairs(plan: Plan, lake: Lake, corpus: str, size: int) -> int:
     return min(plan.config.pairs.per_cell, round(_num_chunks(plan, lake, corpus, size) * ACCEPTANCE))
 
 
+def _llm_flops(llm: LlmConfig, actors: ActorConfig, cpu_flops: dict[str, float]) -> float:
+    """Operations a second of a language model; what an endpoint runs on is not known, so one GPU is assumed."""
+    return GPU_FLOPS if llm.engine == "openai" else _flops(actors, llm.threads, llm.dtype, cpu_flops)
+
+
 def _flops(actors: ActorConfig, threads: int, dtype: str, cpu_flops: dict[str, float]) -> float:
     """Operations a second that all actors of one model reach together."""
     if actors.num_gpus:
@@ -127,7 +132,7 @@ def _pairs(plan: Plan, lake: Lake, cells: list[Cell], cpu_flops: dict[str, float
         ):
             cost = round(num_pairs / ACCEPTANCE * (size * CHUNK_FILL + PROMPT_TOKENS[role] + QUESTION_TOKENS))
             tokens += cost
-            seconds += 2 * num_parameters(llm.model) * cost / _flops(actors, llm.threads, llm.dtype, cpu_flops)
+            seconds += 2 * num_parameters(llm.model) * cost / _llm_flops(llm, actors, cpu_flops)
     return Estimate(rows, tokens, seconds)
 
 

@@ -139,8 +139,8 @@ NESTED = field_mark("begin") + field_mark("separate") + run("x") + field_mark("e
     "content",
     [
         # Ends that are hidden, deleted or missing.
-        field_mark("begin") + field_mark("separate") + run("5") + field_mark("end", HIDDEN) + run(" after"),
-        f"{field_mark('begin')}{field_mark('separate')}{run('5')}<w:del>{field_mark('end')}</w:del>{run(' after')}",
+        field_mark("begin") + run("instruction") + field_mark("end", HIDDEN) + run("5 after"),
+        f"{field_mark('begin')}{run('instruction')}<w:del>{field_mark('end')}</w:del>{run('5 after')}",
         field_mark("begin") + run("5") + run(" after"),
         field_mark("begin", HIDDEN) + field_mark("separate", HIDDEN) + run("5 after") + field_mark("end", HIDDEN),
         # A result within an instruction is not shown.

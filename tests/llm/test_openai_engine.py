@@ -57,20 +57,24 @@ def test_the_first_request_answered_last_is_still_the_first_reply() -> None:
 
 
 def test_no_more_requests_than_concurrency_are_under_way() -> None:
-    lock, under_way, most = threading.Lock(), [0], [0]
+    second, third, is_checked = threading.Event(), threading.Event(), threading.Event()
+    seen: list[bool] = []
 
     def script(number: int, body: dict[str, Any]) -> Answer:
-        with lock:
-            under_way[0] += 1
-            most[0] = max(most[0], under_way[0])
-        time.sleep(0.02)
-        with lock:
-            under_way[0] -= 1
+        if number == 0:
+            # Both places are taken until this has seen that nobody else comes.
+            seen.extend([second.wait(10), third.wait(0.3)])
+            is_checked.set()
+        elif number == 1:
+            second.set()
+            is_checked.wait(10)
+        else:
+            third.set()
         return chat("x")
 
     with engine_of(script, concurrency=2) as (engine, _):
         engine.generate([str(i) for i in range(8)], SAMPLING)
-    assert most[0] == 2
+    assert seen == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -112,12 +116,15 @@ def test_a_storm_of_429_uses_up_no_retries() -> None:
 
 
 def test_a_reply_later_than_the_timeout_is_an_error_and_not_a_hang() -> None:
+    is_given_up = threading.Event()
+
     def script(number: int, body: dict[str, Any]) -> Answer:
-        time.sleep(0.3)
+        is_given_up.wait(10)
         return chat("late")
 
     with engine_of(script, timeout_s=0.05, max_retries=0) as (engine, _):
         [reply] = engine.generate(["q"], SAMPLING)
+        is_given_up.set()
     assert reply.error == "engine_error: no answer within timeout_s 0.05"
 
 
@@ -155,12 +162,14 @@ def test_every_odd_answer_has_its_word(answer: Answer, text: str, error: str | N
 
 @pytest.mark.parametrize("status", [301, 401, 403, 404])
 def test_an_endpoint_that_is_wrong_altogether_ends_the_run_at_the_first_answer(status: int) -> None:
-    with (
-        engine_of(in_turn(fault(status, "go away")), concurrency=1) as (engine, server),
-        pytest.raises(ConfigError, match=rf"endpoint {server.url}: model 'm': {status}: go away: check url"),
-    ):
-        engine.generate([str(i) for i in range(50)], SAMPLING)
-    assert len(server.bodies) <= 2
+    with engine_of(in_turn(fault(status, "go away")), concurrency=1) as (engine, server):
+        said = rf"endpoint {server.url}: model 'm': {status}: go away: check url"
+        with pytest.raises(ConfigError, match=said):
+            engine.generate([str(i) for i in range(50)], SAMPLING)
+        # One place, first come first served: what was not called off would be sent before this.
+        with pytest.raises(ConfigError, match=said):
+            engine.generate(["last"], SAMPLING)
+        assert len(server.bodies) <= 3
 
 
 def test_a_server_that_is_gone_ends_the_run_after_all_retries() -> None:
