@@ -57,7 +57,8 @@ def headline(source: Source, scores: Scores, alone: Hits, size: int) -> Headline
     gaps = tuple(f"{model}: {score.reason}" for model, score in found.items() if isinstance(score, Missing))
     if not known:
         return Headline(size, "", Missing(gaps[0].split(": ", 1)[1] if gaps else absent("scores")), gaps=gaps)
-    order = sorted(known, key=lambda model: (-known[model].value, model))
+    # Of equal scores the better model over all sizes comes first, as the models stand; sums differ in the last bits.
+    order = sorted(known, key=lambda model: -round(known[model].value, 9))
     best = order[0]
     rivals = []
     for model in order[1:]:

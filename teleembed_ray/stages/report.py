@@ -87,7 +87,7 @@ STAGE = Stage(
         "rejects",
     ),
     writes=("reports",),
-    version=1,
+    version=2,
     cells=cells,
     run=run,
     is_present=is_present,

@@ -4,13 +4,16 @@ import csv
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from teleembed_ray.lake import Lake
+from teleembed_ray.report import headline as headline_module
 from teleembed_ray.report.cells import Estimate, Missing
 from teleembed_ray.report.intervals import mean_difference, paired_difference, share_estimate
 from teleembed_ray.report.page import build_report
+from teleembed_ray.report.score_tables import MACRO, ScoreKey, Scores
 
 
 def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
@@ -166,3 +169,18 @@ def test_two_tables_made_in_one_go_count_their_seconds_once(folder: Path) -> Non
     # Two cells of 1.5 s; candidates and pairs both carry the time of their cell.
     assert row_of(folder, "stages", stage="pairs")["seconds"] == "3.000000"
     assert row_of(folder, "stages", stage="embed")["seconds"] == "12.000000"
+
+
+def test_equal_scores_at_one_size_do_not_make_two_leaders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(headline_module, "macro_difference", lambda *_: Missing("no rankings"))
+    # 0.1 + 0.2 is not 0.3 to the last bit.
+    values = {("zeta", 512): 0.3, ("alpha", 512): 0.1 + 0.2, ("zeta", 1024): 0.5, ("alpha", 1024): 0.4}
+    rows = {
+        ScoreKey(model, MACRO, size, "B"): {"value": value, "n": 10, "low": value - 0.1, "high": value + 0.1}
+        for (model, size), value in values.items()
+    }
+    scores = Scores(rows, ("zeta", "alpha"), frozenset())
+    heads = [headline_module.headline(cast(Any, None), scores, cast(Any, None), size) for size in (512, 1024)]
+    assert [head.model for head in heads] == ["zeta", "zeta"]
+    said = headline_module.verdict_sentence(heads)
+    assert said == "zeta has the highest score at every chunk size, but cannot be told apart from alpha at any of them."
